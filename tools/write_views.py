@@ -113,7 +113,7 @@ def _data_fields() -> Iterator[str]:
         if field.name in DATA_FIELDS and (dtype := _dtype(field)):
             dtype = "bool" if field.name == "eq_active" else dtype
             state = "State." if field.name in STATE_FIELDS else ""
-            yield _tensor(field.name, field.doc, dtype, _shape(field), state)
+            yield _tensor(field.name, field.doc, dtype, ["num_envs", *_shape(field)], state)
 
 
 def _warp_fields() -> Iterator[str]:
@@ -125,7 +125,8 @@ def _model_fields() -> Iterator[str]:
     for field in _fields("mjModel"):
         dtype = _dtype(field)
         if _shape(field) and dtype:
-            yield _tensor(field.name, field.doc, dtype, _shape(field), _after_changes(field.name))
+            shape = _model_shape(field.name, field)
+            yield _tensor(field.name, field.doc, dtype, shape, _after_changes(field.name))
         elif isinstance(field.type, ValueType) and field.type.name in _NUMBERS:
             yield _attribute(field.name, _NUMBERS[field.type.name], f"{_sentence(field.doc)}.")
 
@@ -140,7 +141,8 @@ def _option_fields() -> Iterator[str]:
     for field in _fields("mjOption"):
         name = f"opt.{field.name}"
         if name in OPTION_FIELDS or _shape(field):
-            yield _tensor(field.name, field.doc, "float32", _shape(field), _after_changes(name))
+            shape = _model_shape(name, field)
+            yield _tensor(field.name, field.doc, "float32", shape, _after_changes(name))
         elif isinstance(field.type, ValueType):
             yield _attribute(field.name, _NUMBERS[field.type.name], f"{_sentence(field.doc)}.")
     words = "Inverse square root of `impratio`, float32, shape (num_envs,); only on warp."
@@ -166,6 +168,13 @@ def _shape(field: StructFieldDecl) -> list[str]:
     return sizes
 
 
+def _model_shape(name: str, field: StructFieldDecl) -> list[str]:
+    """Return the dimensions of a model field, first that of worlds if it may differ in them."""
+    if name in MODEL_FIELD_TABLE:
+        return ["num_envs", *_shape(field)]
+    return _shape(field)
+
+
 def _after_changes(name: str) -> str:
     """Return the bounds of a model field, and what to recompute after a change."""
     known = MODEL_FIELD_TABLE.get(name)
@@ -185,8 +194,8 @@ def _after_changes(name: str) -> str:
 
 
 def _tensor(name: str, doc: str, dtype: str, shape: list[str], rest: str) -> str:
-    dimensions = ", ".join(["num_envs", *shape])
-    dimensions += "" if shape else ","
+    dimensions = ", ".join(shape)
+    dimensions += "" if len(shape) > 1 else ","
     text = f"{_sentence(doc)}, {dtype}, shape ({dimensions}). {rest}"
     return _attribute(name, "torch.Tensor", text.rstrip())
 

@@ -116,13 +116,27 @@ def test_a_lab_lists_differences_from_training(tmp_path, motion_file):
     run = write_run("Velocity-Flat-Quadruped", tmp_path, motion_file)
     params = run / "params" / "env.yaml"
     params.write_text(params.read_text().replace("decimation:", "absent_setting: 1\ndecimation:"))
-    lab = open_lab(LabOptions(target=str(run), stepper="environment", paused=True))
+    lab = open_lab(LabOptions(target=str(run), stepper="environment", play=True, paused=True))
     assert lab.environment is not None
     found = lab.environment.differences
     assert "events.push_robot: only in training" in found
     assert "observations.actor.enable_corruption: False, in training True" in found
     assert "absent_setting: only in training" in found
     assert not [line for line in found if "num_envs" in line or line.startswith("seed")]
+    lab.stop()
+
+
+@pytest.mark.parametrize(("play", "episodes"), [(False, 1), (True, 0)])
+def test_episodes_of_an_environment_end_as_in_training(play, episodes):
+    """Step a task by its environment: only the configuration for watching has endless episodes."""
+    task = "Cartpole-Balance"
+    lab = open_lab(LabOptions(target=task, stepper="environment", play=play, paused=True))
+    assert lab.environment is not None
+    lab.loop.mode = "direct"
+    env = lab.environment.env
+    num_steps = round(load_env_cfg(task).episode_length_s / env.step_dt)
+    lab.step((num_steps + 1) * env.cfg.decimation)
+    assert lab.environment.report.episodes == episodes
     lab.stop()
 
 

@@ -283,6 +283,30 @@ def test_joints_tendons_and_forces_agree_with_mujoco(case):
         _ = data.joint_torques
 
 
+@pytest.mark.parametrize("engine", ["native", pytest.param("warp", marks=pytest.mark.slow_on_warp)])
+def test_quantities_of_the_simulation_may_be_kept(engine):
+    """Read copies: neither does a write to one change the simulation, nor a step what was read."""
+    if engine == "warp":
+        pytest.importorskip("mujoco_warp")
+    case = Case("floating", SimulationCfg(engine=engine))
+    names = [name for name in dir(EntityData) if isinstance(getattr(EntityData, name), property)]
+    stored = {"default_joint_pos", "joint_pos_limits", "soft_joint_pos_limits", "gravity_vec_w"}
+    names = sorted({*names} - stored - {"joint_torques"})
+    values = {name: getattr(case.data, name) for name in names}
+    read = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+    assert len(read) > 50
+    before = {name: value.clone() for name, value in read.items()}
+    for name, value in read.items():
+        value += 1.0
+        assert torch.equal(getattr(case.data, name), before[name]), name
+    case.sim.step()
+    case.sim.forward()
+    moved = [name for name in read if not torch.equal(getattr(case.data, name), before[name])]
+    assert len(moved) > 40
+    for name, value in read.items():
+        assert torch.equal(value, before[name] + 1.0), name
+
+
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_robots_agree_with_mujoco(robot):
     """Read frames, joints and actuators of real robots, and their velocities as derivatives."""

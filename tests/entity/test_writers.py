@@ -206,6 +206,7 @@ def test_wrenches_last_until_reset(fixed):
     assert wrench[1, bodies[0]].tolist() == [0, 0, 5, 0, 0, 2.5]
     assert wrench.abs().sum().item() == 15.0
     robot.reset(torch.tensor([2]))
+    wrench = robot.data.body_external_wrench
     assert wrench[2].abs().sum() == 0 and wrench[1].abs().sum() > 0
 
 

@@ -181,6 +181,16 @@ def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
     assert calls == ["close"]
 
 
+def test_terms_are_first_called_after_startup_and_reset(env_cfg):
+    """Call no reward, termination or metric while the environment is built."""
+    calls: list[str] = []
+    hook_everything(env_cfg, calls)
+    env = ManagerBasedRlEnv(env_cfg)
+    assert not {"reward", "termination", "metric"} & {*calls}
+    env.step(torch.zeros(4, 1))
+    assert [calls.count(name) for name in ("reward", "termination", "metric")] == [1, 1, 1]
+
+
 def test_a_control_step_is_one_call_or_one_a_substep(env_cfg, monkeypatch):
     """Call the engine once, unless a term needs Python between substeps; move alike both ways."""
     actions = random_actions(20)

@@ -40,7 +40,7 @@ def test_a_term_that_raises_says_which_it_is(env):
     cfg = {"broken": RewardTermCfg(func=broken, weight=1.0, params={"gain": 3.0})}
     message = r"^RewardManager term 'broken' with params {'gain': 3.0}: sensor on fire"
     with pytest.raises(RuntimeError, match=message) as raised:
-        RewardManager(cfg, env)
+        RewardManager(cfg, env).compute(1.0)
     line = broken.__code__.co_firstlineno + 1
     assert raised.value.__notes__ == [f"({__file__}, line {line})"]
 
@@ -160,7 +160,7 @@ def test_errors_of_any_shape_name_their_term(env):
         raise OSError(2, "gone")
 
     with pytest.raises(OSError, match="gone") as caught:
-        RewardManager({"broken": RewardTermCfg(func=broken, weight=1.0)}, env)
+        RewardManager({"broken": RewardTermCfg(func=broken, weight=1.0)}, env).compute(1.0)
     assert "RewardManager term 'broken'" in caught.value.__notes__[0]
 
     class Unfit:

@@ -54,8 +54,9 @@ def test_substeps_are_averaged_into_a_step(env_cfg):
 
 def test_mistakes_are_named(env):
     """Name a term of wrong shape and an unknown reduction."""
+    bad = MetricsManager({"bad": MetricsTermCfg(func=lambda env: torch.zeros(4, 1))}, env)
     with pytest.raises(ValueError, match=r"MetricsManager term 'bad' returned .* expected \(4,\)"):
-        MetricsManager({"bad": MetricsTermCfg(func=lambda env: torch.zeros(4, 1))}, env)
+        bad.compute()
     with pytest.raises(ValueError, match="reduce='median': choose one of last, max, mean, sum"):
         MetricsManager({"m": metric([0], reduce="median")}, env)
 

@@ -33,4 +33,4 @@ def test_a_condition_of_wrong_shape_is_named(env):
     with pytest.raises(
         ValueError, match=r"TerminationManager term 't' returned \(4, 2\), expected \(4,\)"
     ):
-        TerminationManager({"t": term}, env)
+        TerminationManager({"t": term}, env).compute()

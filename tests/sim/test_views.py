@@ -63,9 +63,36 @@ def test_fields_are_as_the_stub_describes_them(name):
         assert str(tensor.dtype) == f"torch.{dtype}", field
         sizes = [size.strip() for size in shape.split(",") if size.strip()]
         assert len(sizes) == tensor.dim(), field
-        for size, actual in zip(sizes[1:], tensor.shape[1:], strict=True):
-            known = getattr(sim.mj_model, size, size)
+        for size, actual in zip(sizes, tensor.shape, strict=True):
+            known = {"num_envs": NUM_ENVS}.get(size, getattr(sim.mj_model, size, size))
             assert str(known) == str(actual) or "*" in size, field
+
+
+def test_fields_that_worlds_share_have_no_dimension_of_worlds(sim):
+    """Index ids and types by element; a field that may differ has a row for each world."""
+    model = sim.mj_model
+    assert torch.equal(sim.model.body_rootid, torch.from_numpy(model.body_rootid))
+    assert torch.equal(sim.model.geom_bodyid[[2, 1]], torch.from_numpy(model.geom_bodyid[[2, 1]]))
+    assert sim.model.jnt_type.shape == (model.njnt,)
+    assert sim.model.geom_contype.shape == sim.model.geom_priority.shape == (model.ngeom,)
+    assert sim.model.geom_friction.shape == (NUM_ENVS, model.ngeom, 3)
+    assert sim.model.opt.gravity.shape == (NUM_ENVS, 3)
+    with pytest.raises(ValueError, match=r"'geom_contype'.*(warp engine|expand_model_fields)"):
+        sim.model.geom_contype[0] = 0
+    with pytest.raises(ValueError, match="'geom_contype'"):
+        sim.model.geom_contype[:2].fill_(0)
+    assert "geom_contype" not in sim.expanded_fields
+
+
+def test_a_field_has_a_dimension_of_worlds_once_it_is_expanded():
+    """Show rows where the engine can give them, also to those who read the field before."""
+    sim = Simulation(NUM_ENVS, SimulationCfg(engine="native", mujoco=None), rich_model(), "cpu")
+    before = sim.model.geom_contype
+    compiled = before.clone()
+    sim.expand_model_fields(("geom_contype",))
+    sim.model.geom_contype[1] = 0
+    assert torch.equal(sim.model.geom_contype[0], compiled) and not sim.model.geom_contype[1].any()
+    assert torch.equal(before, compiled)
 
 
 def test_default_survives_writes_to_worlds_and_to_the_model(sim):
@@ -174,7 +201,7 @@ def test_warp_objects(sim):
 def test_assets_stay_readable():
     """Show vertices of meshes, which are kept once."""
     sim = Simulation(2, SimulationCfg(engine="native"), rich_model(), "cpu")
-    assert sim.model.mesh_vert.shape == (2, sim.mj_model.nmeshvert, 3)
+    assert sim.model.mesh_vert.shape == (sim.mj_model.nmeshvert, 3)
 
 
 def test_contacts_and_constraints_of_warp_are_shown(sim):

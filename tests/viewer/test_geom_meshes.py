@@ -198,3 +198,17 @@ def _rendered(model: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray, np.ndarray
     view = renderer.scene.camera[0]
     renderer.close()
     return picture, np.array(view.forward), np.array(view.up)
+
+
+@pytest.mark.parametrize(("count", "sections"), [(20, 32), (300, 20), (3000, 12)])
+def test_worlds_of_many_round_geoms_are_drawn_with_fewer_faces(count, sections):
+    """Draw spheres of a large world with fewer faces, smooth as those of a small one."""
+    spec = mujoco.MjSpec()
+    for _ in range(count):
+        spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[0.1, 0, 0])
+    model = spec.compile()
+    assert geom_meshes.round_sections(model, range(count)) == sections
+    mesh = geom_meshes.merge_geoms(model, [0], sections)
+    plain = surfaces.unit_sphere(sections)
+    assert len(mesh.vertices) == len(np.unique(plain.vertices.round(6), axis=0))  # no sharp edge
+    assert len(mesh.faces) <= sections**2

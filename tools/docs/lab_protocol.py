@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from manyworlds.lab.pictures.camera import KINDS
 from manyworlds.lab.server.config import LabServerCfg
 from manyworlds.lab.server.dispatcher import Dispatcher
 from manyworlds.lab.server.held import HOLD_S
 from manyworlds.lab.server.operations import ClientOperation
+from manyworlds.lab.server.ports import STATE_BACKLOG
 from manyworlds.lab.server.session_operations import UNITS
 from manyworlds.lab.server.sessions import HEARTBEAT_S
+from manyworlds.lab.verbs.fields import Field
+from manyworlds.lab.verbs.registry import ALWAYS
 from manyworlds.plugins.urlab.fast_path.registry import REFRESH_S
 from manyworlds.plugins.urlab.plugin import EDITOR
 
@@ -25,6 +30,7 @@ _TITLES = {
     "sim": "Start and stop",
     "recording": "Recordings",
     "replay": "Replays",
+    "debug": "Drawings",
     "lab": "Verbs of the lab",
 }
 
@@ -51,6 +57,7 @@ def _values() -> dict[str, str]:
         "refresh": f"{REFRESH_S:g}",
         "heartbeat": f"{HEARTBEAT_S:g}",
         "hold": f"{HOLD_S:g}",
+        "state_backlog": str(STATE_BACKLOG),
         "num_editor": str(len(EDITOR)),
         "max_bytes": str(limits.max_bytes),
         "max_depth": str(limits.max_depth),
@@ -76,9 +83,35 @@ def _row(operation: ClientOperation) -> str:
     mark = "" if operation.writes else " *"
     fields = []
     for name, field in operation.fields.items():
-        optional = "" if name in operation.required else "?"
-        unit = f" [{field.unit}]" if field.unit else ""
-        text = f"`{name}{optional}` {field.type}: {field.text}{unit}"
-        fields.append(text.replace("|", "/"))
-    reply = ", ".join(f"`{name}`" for name in operation.reply)
-    return f"| `{operation.name}`{mark}: {operation.text} | {'<br>'.join(fields)} | {reply} |\n"
+        if name in operation.required:
+            fields.append(_line(name, field))
+        else:
+            fields.append(_line(f"{name}?", field, operation.defaults[name]))
+    reply = [_line(name, f) for name, f in operation.reply.items() if f is not ALWAYS.get(name)]
+    cells = (f"`{operation.name}`{mark}: {operation.text}", "<br>".join(fields), "<br>".join(reply))
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _line(name: str, field: Field, default: object = None) -> str:
+    """Return name, type, unit, bounds, choices, default and meaning of a field."""
+    facts: dict[str, Any] = field.describe()
+    text = f"`{name}` {field.type}"
+    if "size" in facts:
+        text = text.replace("[]", f"[{facts['size']}]")
+    if field.unit:
+        text += f" [{field.unit}]"
+    if "low" in facts and "high" in facts:
+        text += f", {facts['low']:g} to {facts['high']:g}"
+    elif "low" in facts:
+        text += f", at least {facts['low']:g}"
+    elif "high" in facts:
+        text += f", at most {facts['high']:g}"
+    if "infinite" in facts:
+        text += " or inf"
+    if "options" in facts:
+        text += f", one of {', '.join(facts['options'])}"
+    if default not in (None, "", (), {}):
+        text += f", default `{json.dumps(default)}`"
+    if field.text:
+        text += f": {field.text}"
+    return text.replace("|", "/")

@@ -380,8 +380,8 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     # Commands.
 
     def get_command(self, data: EntityData) -> ActuatorCmd:
-        """Return targets and state."""
-        return read_command(data, self.transmission_type, self.target_index)
+        """Return copies of targets and state, which an actuator may keep."""
+        return read_command(data, self.transmission_type, self.target_ids)
 
     def apply_delay(self, cmd: ActuatorCmd) -> ActuatorCmd:
         """Return the command with the configured delay; called once per physics step."""

@@ -71,7 +71,7 @@ def get_arm_cfg() -> EntityCfg:
         ),
         collisions=(
             CollisionCfg(
-                geom_names_expr=(".*_collision",),
+                geom_names_expr=(".*_collision$",),
                 condim={PADS: 6, ".*": 3},
                 priority={PADS: 1},
                 friction={PADS: (1.0, 5e-3, 5e-4)},

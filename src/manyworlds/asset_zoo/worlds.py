@@ -45,7 +45,7 @@ def arm_and_blocks() -> mujoco.MjSpec:
 
 def quadruped_on_hills() -> mujoco.MjSpec:
     """Build a quadruped that stands on a height field."""
-    spec = _ground("quadruped_on_hills", floor=False)
+    spec = _ground("quadruped_on_hills")
     x, y = np.meshgrid(np.linspace(-4.0, 4.0, 129), np.linspace(-4.0, 4.0, 129))
     hills = np.sin(1.1 * x) * np.cos(0.9 * y) + 0.4 * np.sin(2.3 * x + 1.0) * np.sin(1.9 * y)
     hills *= 1.0 - np.exp(-(x**2 + y**2) / 0.8)  # it starts on even ground
@@ -55,6 +55,7 @@ def quadruped_on_hills() -> mujoco.MjSpec:
         name="hills", size=(4.0, 4.0, height, 0.2), nrow=129, ncol=129, userdata=share.ravel()
     )
     middle = height * float(share[64, 64])
+    spec.geom("floor").pos[2] = -middle  # beyond the hills
     spec.worldbody.add_geom(
         name="hills",
         type=_GEOM.mjGEOM_HFIELD,
@@ -62,13 +63,17 @@ def quadruped_on_hills() -> mujoco.MjSpec:
         pos=(0.0, 0.0, -middle),
         rgba=(0.48, 0.58, 0.40, 1.0),
     )
-    _attach(spec, quadruped_links.get_spec(), "quadruped/", (0.0, 0.0, 0.31))
-    legs = ("FL", "FR", "RL", "RR")
-    parts = {"hip": 0.1, "thigh": 0.9, "calf": -1.8}
-    stance = {f"{leg}_{part}_joint": angle for leg in legs for part, angle in parts.items()}
-    stance |= {"FR_hip_joint": -0.1, "RR_hip_joint": -0.1}
-    _position_control(spec, "quadruped/", dict.fromkeys(stance, 60.0))
-    return _start(spec, {f"quadruped/{joint}": angle for joint, angle in stance.items()})
+    return _start(spec, _add_quadruped(spec))
+
+
+def quadruped_to_drive() -> mujoco.MjSpec:
+    """Build a quadruped on a plane, and crates and a ball that it can push."""
+    spec = _ground("quadruped_to_drive")
+    angles = _add_quadruped(spec)
+    for i, (x, y) in enumerate(((1.6, 0.5), (1.9, -0.4), (2.6, 0.2))):
+        _box(spec, f"crate_{i}", (x, y, 0.1), (0.1, 0.1, 0.1), 0.6, _COLORS[i])
+    _ball(spec, "ball", (1.4, -1.0, 0.13), 0.13, 0.3, _COLORS[3])
+    return _start(spec, angles)
 
 
 def humanoid_and_launcher() -> mujoco.MjSpec:
@@ -85,11 +90,7 @@ def humanoid_and_launcher() -> mujoco.MjSpec:
     gains = dict.fromkeys(stance, 250.0)
     gains |= {joint: 40.0 for joint in stance if "wrist" in joint}
     _position_control(spec, "humanoid/", gains)
-    ball = spec.worldbody.add_body(name="ball", pos=(2.5, 0.6, 0.12))
-    ball.add_freejoint(name="ball")
-    ball.add_geom(
-        name="ball", type=_GEOM.mjGEOM_SPHERE, size=(0.12, 0, 0), mass=0.6, rgba=_COLORS[0]
-    )
+    _ball(spec, "ball", (2.5, 0.6, 0.12), 0.12, 0.6, _COLORS[0])
     _box(spec, "crate", (2.5, -0.6, 0.15), (0.15, 0.15, 0.15), 1.5, _WOOD)
     return _start(spec, {f"humanoid/{joint}": angle for joint, angle in stance.items()})
 
@@ -116,17 +117,8 @@ def bowl_and_ball() -> mujoco.MjSpec:
                 rgba=_COLORS[3],
             )
     for i, (x, y) in enumerate(((0.36, 0.0), (-0.2, 0.28), (-0.1, -0.3))):
-        ball = spec.worldbody.add_body(name=f"ball_{i}", pos=(x, y, 0.75 + 0.15 * i))
-        ball.add_freejoint(name=f"ball_{i}")
-        ball.add_geom(
-            name=f"ball_{i}",
-            type=_GEOM.mjGEOM_SPHERE,
-            size=(0.05 + 0.012 * i, 0, 0),
-            mass=0.1,
-            condim=6,
-            friction=(0.8, 0.002, 0.0005),
-            rgba=_COLORS[i],
-        )
+        place = (x, y, 0.75 + 0.15 * i)
+        _ball(spec, f"ball_{i}", place, 0.05 + 0.012 * i, 0.1, _COLORS[i], rolling=0.002)
     return _start(spec, {})
 
 
@@ -152,11 +144,7 @@ def cloth_on_a_pole() -> mujoco.MjSpec:
             conaffinity=0,
             rgba=_WOOD,
         )
-    ball = spec.worldbody.add_body(name="ball", pos=(1.2, 0.0, 0.1))
-    ball.add_freejoint(name="ball")
-    ball.add_geom(
-        name="ball", type=_GEOM.mjGEOM_SPHERE, size=(0.1, 0, 0), mass=0.2, rgba=_COLORS[3]
-    )
+    _ball(spec, "ball", (1.2, 0.0, 0.1), 0.1, 0.2, _COLORS[3])
     spec.option.timestep = 0.004
     spec.memory = 64 * 2**20  # contacts of a cloth need much
     return spec
@@ -231,8 +219,8 @@ def swinging_bridge() -> mujoco.MjSpec:
     return _start(spec, {f"sag_{i}": float(turn) for i, turn in enumerate(turns)})
 
 
-def _ground(name: str, spec: mujoco.MjSpec | None = None, floor: bool = True) -> mujoco.MjSpec:
-    """Return a spec with light, sky, and perhaps a floor."""
+def _ground(name: str, spec: mujoco.MjSpec | None = None) -> mujoco.MjSpec:
+    """Return a spec with light, sky, and a floor."""
     if spec is None:
         spec = mujoco.MjSpec()
     spec.modelname = name
@@ -260,22 +248,32 @@ def _ground(name: str, spec: mujoco.MjSpec | None = None, floor: bool = True) ->
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
         diffuse=(0.55, 0.55, 0.55),
     )
-    if floor:
-        spec.add_texture(
-            name="tiles",
-            type=mujoco.mjtTexture.mjTEXTURE_2D,
-            builtin=checker,
-            rgb1=(0.83, 0.84, 0.86),
-            rgb2=(0.76, 0.78, 0.80),
-            width=128,
-            height=128,
-        )
-        material = spec.add_material(name="tiles", texrepeat=(10, 10))
-        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "tiles"
-        spec.worldbody.add_geom(
-            name="floor", type=_GEOM.mjGEOM_PLANE, size=(10, 10, 0.1), material="tiles"
-        )
+    spec.add_texture(
+        name="tiles",
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        builtin=checker,
+        rgb1=(0.83, 0.84, 0.86),
+        rgb2=(0.76, 0.78, 0.80),
+        width=128,
+        height=128,
+    )
+    material = spec.add_material(name="tiles", texrepeat=(10, 10))
+    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "tiles"
+    spec.worldbody.add_geom(
+        name="floor", type=_GEOM.mjGEOM_PLANE, size=(10, 10, 0.1), material="tiles"
+    )
     return spec
+
+
+def _add_quadruped(spec: mujoco.MjSpec) -> dict[str, float]:
+    """Add a quadruped with position control; return the joint angles of its stance [rad]."""
+    _attach(spec, quadruped_links.get_spec(), "quadruped/", (0.0, 0.0, 0.31))
+    legs = ("FL", "FR", "RL", "RR")
+    parts = {"hip": 0.1, "thigh": 0.9, "calf": -1.8}
+    stance = {f"{leg}_{part}_joint": angle for leg in legs for part, angle in parts.items()}
+    stance |= {"FR_hip_joint": -0.1, "RR_hip_joint": -0.1}
+    _position_control(spec, "quadruped/", dict.fromkeys(stance, 60.0))
+    return {f"quadruped/{joint}": angle for joint, angle in stance.items()}
 
 
 def _attach(
@@ -295,6 +293,29 @@ def _box(
     body = spec.worldbody.add_body(name=name, pos=place)
     body.add_freejoint(name=name)
     body.add_geom(name=name, type=_GEOM.mjGEOM_BOX, size=half, mass=mass, rgba=rgba, condim=4)
+
+
+def _ball(
+    spec: mujoco.MjSpec,
+    name: str,
+    place: tuple[float, float, float],
+    radius: float,
+    mass: float,
+    rgba: tuple[float, float, float, float],
+    rolling: float = 0.02,
+) -> None:
+    """Add a ball, which rolling friction [m] stops before it is out of sight."""
+    body = spec.worldbody.add_body(name=name, pos=place)
+    body.add_freejoint(name=name)
+    body.add_geom(
+        name=name,
+        type=_GEOM.mjGEOM_SPHERE,
+        size=(radius, 0, 0),
+        mass=mass,
+        condim=6,
+        friction=(0.8, 0.002, rolling),
+        rgba=rgba,
+    )
 
 
 def _position_control(spec: mujoco.MjSpec, prefix: str, gains: Mapping[str, float]) -> None:

@@ -65,6 +65,9 @@ class LabOptions:
             "MuJoCo cannot run.",
         ),
     ] = "auto"
+    play: bool = False
+    """With `--stepper environment`, use the task's configuration for watching, whose episodes
+    usually do not end, instead of that for training."""
     command: Command = field(default_factory=dict)
     plane: bool = False
     """Add a floor to a model file without one."""
@@ -215,6 +218,7 @@ def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
         play_when_drawn=cfg.waits,
         token=token,
         web_origins=cfg.web_origin,
+        title=Path(cfg.target).stem,
         network_port=network_port,
     )
     try:
@@ -259,7 +263,7 @@ def open_lab(cfg: LabOptions) -> LiveLab:
             "--command sets commands of a policy, and there is none: name a run, or give --policy."
         )
     if cfg.stepper == "environment":
-        return open_environment(cfg, target)
+        return open_environment(cfg, target, play=cfg.play)
     if target.policy is None:  # what runs policies needs torch
         return _open_plain(cfg, target)
     from manyworlds.rl.policy_description import NeedsEnvironmentError
@@ -270,7 +274,7 @@ def open_lab(cfg: LabOptions) -> LiveLab:
         if cfg.stepper == "plain" or not target.task or cfg.world is not None:
             raise
         print(f"{error}\nThe environment of {target.task} steps the world.", flush=True)
-        return open_environment(cfg, target)
+        return open_environment(cfg, target, play=True)
 
 
 def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:

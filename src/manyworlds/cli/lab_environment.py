@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.tasks.run_configs import differences_from_training, play_env_cfg
+from manyworlds.tasks.run_configs import (
+    differences_from_training,
+    evaluation_env_cfg,
+    play_env_cfg,
+)
 
 if TYPE_CHECKING:
     from manyworlds.cli.lab import LabOptions, Target
@@ -13,8 +17,13 @@ if TYPE_CHECKING:
     from manyworlds.rl.run_folder import RunFolder
 
 
-def open_environment(cfg: LabOptions, target: Target) -> LiveLab:
+def open_environment(cfg: LabOptions, target: Target, play: bool) -> LiveLab:
     """Build one world of the target's task, which its environment drives with the policy.
+
+    Args:
+        cfg: options of the lab.
+        target: what it opens.
+        play: whether the environment is that for watching; else it is that of training.
 
     Raises:
         ValueError: the target is a model file or one world of a batch; or the policy is not a
@@ -38,7 +47,11 @@ def open_environment(cfg: LabOptions, target: Target) -> LiveLab:
         )
     policy = None
     checkpoint, run = _checkpoint(target)
-    env_cfg = play_env_cfg(target.task, target.run or run)
+    trained = target.run or run
+    if play:
+        env_cfg = play_env_cfg(target.task, trained)
+    else:
+        env_cfg = evaluation_env_cfg(target.task, trained)
     env_cfg.scene.num_envs = 1
     env_cfg.sim.engine = "native"
     torch.set_num_threads(1)  # one world has too little work for several
@@ -46,9 +59,8 @@ def open_environment(cfg: LabOptions, target: Target) -> LiveLab:
     if checkpoint is not None:
         policy = load_run_policy(env, target.task, run, checkpoint)
     lab = LiveLab.driven_by(env, policy, cfg.lab_cfg())
-    lab.source = lambda: open_environment(cfg, target)
+    lab.source = lambda: open_environment(cfg, target, play)
     assert lab.environment is not None
-    trained = target.run or run
     if trained is not None:
         lab.environment.differences = differences_from_training(env_cfg, trained)
     for name, values in cfg.command.items():

@@ -20,7 +20,8 @@ class PeekOptions:
     """
 
     host: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOST[:PORT]]")] = ""
-    """World to show: HOST, HOST:PORT or PORT; empty uses the one that was served last."""
+    """World to show: HOST, HOST:PORT or PORT, of the lab's requests (5559) or of the fast path
+    (5571); empty uses the one that was served last."""
     seconds: float | None = None
     """Time until the window closes [s]; None waits until it is closed."""
 

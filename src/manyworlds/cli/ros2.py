@@ -23,7 +23,8 @@ class RosOptions:
     """
 
     host: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOST[:PORT]]")] = ""
-    """World to read: HOST, HOST:PORT or PORT; empty uses the one that was served last."""
+    """World to read: HOST, HOST:PORT or PORT, of the lab's requests (5559) or of the fast path
+    (5571); empty uses the one that was served last."""
     output: Path | None = None
     """MCAP file for `ros2 bag play`, Foxglove or PlotJuggler; ROS is not needed then."""
     cameras: tuple[str, ...] = ()

@@ -36,6 +36,9 @@ class ValidateOptions:
     ]
     """Model files (MJCF, URDF) or mesh files, or names of tasks."""
     missing_meshes: MissingMeshes = "error"
+    capture: bool = False
+    """List the lines of a task that keep its control step from being captured as a CUDA graph; this
+    needs no GPU, only the extra 'gpu'. They are no errors."""
     load: Load = ()
 
 
@@ -78,6 +81,8 @@ def main(argv: list[str]) -> int:
             report = validate_file(path, args.missing_meshes)
         elif name in _tasks():
             wrong |= not _validate_task(name)
+            if args.capture:
+                _tell_capture(name)
             continue
         else:
             remedy = near_matches(name, _tasks()) or " `manyworlds list` prints the tasks."
@@ -111,6 +116,15 @@ def _validate_task(task: str) -> bool:
         first += "error\n  "
     print(first + str(report).replace("\n", "\n  "))
     return report.ok
+
+
+def _tell_capture(task: str) -> None:
+    """Print what keeps the control step of a task from being captured."""
+    from manyworlds.envs.capture_check import check_capture
+    from manyworlds.tasks import load_env_cfg
+
+    report = check_capture(load_env_cfg(task))
+    print(f"{task} as a CUDA graph: " + str(report).replace("\n", "\n  "))
 
 
 def _refused_by_learner(task: str, env_cfg: ManagerBasedRlEnvCfg) -> list[Finding]:

@@ -35,7 +35,8 @@ class EntityData(FrameData, Stateful):
     """State, limits, targets and forces of an entity in the simulation, as tensors [num_envs, ...].
 
     Poses and velocities of frames are described at `FrameData`. Accelerations and forces are those
-    of the last physics step. The entity writes them.
+    of the last physics step. Quantities of the simulation are copies, which may be kept: methods of
+    the entity change the simulation.
 
     Args:
         indexing: ids and addresses of the entity's elements.
@@ -193,10 +194,17 @@ class EntityData(FrameData, Stateful):
 
     def drive_state(self, transmission: TransmissionType) -> DriveState:
         """Return the state of all joints, tendons or sites, each [num_envs, num_elements]."""
+        # Actuators read these in each physics step and keep none of them, so views will do.
         if transmission == TransmissionType.JOINT:
-            return DriveState(self.joint_pos, self.joint_vel)
+            return DriveState(
+                self.data.qpos[:, self.indexing.joint_q_index],
+                self.data.qvel[:, self.indexing.joint_v_index],
+            )
         if transmission == TransmissionType.TENDON:
-            return DriveState(self.tendon_len, self.tendon_vel)
+            return DriveState(
+                self.data.ten_length[:, self.indexing.tendon_index],
+                self.data.ten_velocity[:, self.indexing.tendon_index],
+            )
         return DriveState(self._site_zeros, self._site_zeros)
 
     # Joints, tendons and actuators.
@@ -204,37 +212,37 @@ class EntityData(FrameData, Stateful):
     @property
     def joint_pos(self) -> torch.Tensor:
         """Joint positions [rad or m], shape [num_envs, num_joints]."""
-        return self.data.qpos[:, self.indexing.joint_q_index]
+        return self.data.qpos[:, self.indexing.joint_q_index].clone()
 
     @property
     def joint_vel(self) -> torch.Tensor:
         """Joint velocities [rad/s or m/s], shape [num_envs, num_joints]."""
-        return self.data.qvel[:, self.indexing.joint_v_index]
+        return self.data.qvel[:, self.indexing.joint_v_index].clone()
 
     @property
     def joint_acc(self) -> torch.Tensor:
         """Joint accelerations [rad/s^2 or m/s^2], shape [num_envs, num_joints]."""
-        return self.data.qacc[:, self.indexing.joint_v_index]
+        return self.data.qacc[:, self.indexing.joint_v_index].clone()
 
     @property
     def tendon_len(self) -> torch.Tensor:
         """Tendon lengths [m], shape [num_envs, num_tendons]."""
-        return self.data.ten_length[:, self.indexing.tendon_index]
+        return self.data.ten_length[:, self.indexing.tendon_index].clone()
 
     @property
     def tendon_vel(self) -> torch.Tensor:
         """Tendon velocities [m/s], shape [num_envs, num_tendons]."""
-        return self.data.ten_velocity[:, self.indexing.tendon_index]
+        return self.data.ten_velocity[:, self.indexing.tendon_index].clone()
 
     @property
     def actuator_force(self) -> torch.Tensor:
         """Actuator efforts before gears [N m or N], shape [num_envs, num_actuators]."""
-        return self.data.actuator_force[:, self.indexing.actuator_index]
+        return self.data.actuator_force[:, self.indexing.actuator_index].clone()
 
     @property
     def qfrc_actuator(self) -> torch.Tensor:
         """Actuator efforts at the joints [N m or N], shape [num_envs, num_joints]."""
-        return self.data.qfrc_actuator[:, self.indexing.joint_v_index]
+        return self.data.qfrc_actuator[:, self.indexing.joint_v_index].clone()
 
     @property
     def joint_pos_biased(self) -> torch.Tensor:
@@ -294,7 +302,7 @@ class EntityData(FrameData, Stateful):
     @property
     def body_external_wrench(self) -> torch.Tensor:
         """Forces and torques applied at centers of mass [N, N m], [num_envs, num_bodies, 6]."""
-        return self.data.xfrc_applied[:, self.indexing.body_index]
+        return self.data.xfrc_applied[:, self.indexing.body_index].clone()
 
     @property
     def body_external_force(self) -> torch.Tensor:
@@ -328,7 +336,7 @@ class EntityData(FrameData, Stateful):
         source = self.model.jnt_range
         if self._range_mark.moved(source):
             limits = source[:, self.indexing.joint_index].clone()
-            limited = self.model.jnt_limited[:, self.indexing.joint_index] != 0
+            limited = self.model.jnt_limited[..., self.indexing.joint_index] != 0
             infinite = torch.tensor([-torch.inf, torch.inf], device=limits.device)
             limits = torch.where(limited.unsqueeze(-1), limits, infinite)
             middle = limits.mean(dim=-1, keepdim=True)

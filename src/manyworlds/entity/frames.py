@@ -38,8 +38,8 @@ def _point_velocity(
 class FrameReader:
     """Reads poses and velocities of frames of one kind, each of which moves with a body.
 
-    Every tensor has shape [num_envs, num_frames, ...], or [num_envs, ...] for one frame whose ids
-    are integers.
+    Every tensor is a new one of shape [num_envs, num_frames, ...], or [num_envs, ...] for one frame
+    whose ids are integers.
 
     Args:
         model: the simulation's model.
@@ -72,31 +72,34 @@ class FrameReader:
 
     def pos_w(self) -> torch.Tensor:
         """Return positions in the world [m], shape [..., 3]."""
-        return getattr(self._data, self._pos)[:, self._frame_ids]
+        return getattr(self._data, self._pos)[:, self._frame_ids].clone()
 
     def quat_w(self) -> torch.Tensor:
         """Return orientations in the world (wxyz), shape [..., 4]."""
         # MuJoCo stores quaternions of bodies only.
         quat = self._data.xquat[:, self._body_ids]
         if self._quat is None:
-            return quat
+            return quat.clone()
         return quat_mul(quat, getattr(self._model, self._quat)[:, self._frame_ids])
 
     def pose_w(self) -> torch.Tensor:
         """Return poses in the world [m, wxyz], shape [..., 7]."""
-        return torch.cat([self.pos_w(), self.quat_w()], dim=-1)
+        return torch.cat([self._position(), self.quat_w()], dim=-1)
 
     def vel_w(self) -> torch.Tensor:
         """Return linear and angular velocities in the world [m/s, rad/s], shape [..., 6]."""
-        return compute_velocity_from_cvel(self.pos_w(), self._subtree_com(), self._cvel())
+        return compute_velocity_from_cvel(self._position(), self._subtree_com(), self._cvel())
 
     def lin_vel_w(self) -> torch.Tensor:
         """Return linear velocities in the world [m/s], shape [..., 3]."""
-        return _point_velocity(self.pos_w(), self._subtree_com(), self._cvel())
+        return _point_velocity(self._position(), self._subtree_com(), self._cvel())
 
     def ang_vel_w(self) -> torch.Tensor:
         """Return angular velocities in the world [rad/s], shape [..., 3]."""
-        return self._data.cvel[:, self._body_ids, :3]
+        return self._data.cvel[:, self._body_ids, :3].clone()
+
+    def _position(self) -> torch.Tensor:
+        return getattr(self._data, self._pos)[:, self._frame_ids]
 
     def _subtree_com(self) -> torch.Tensor:
         return self._data.subtree_com[:, self._tree_ids]
@@ -112,7 +115,8 @@ class FrameData:
     `sim.forward` to have them current. A name ending in `_w` is a quantity in the world's frame,
     one ending in `_b` is in the root body's frame. A link frame is the frame of a body in the
     model; a com frame is at the body's center of mass, along its principal axes of inertia.
-    Quaternions are in the order wxyz; velocities are linear, then angular.
+    Quaternions are in the order wxyz; velocities are linear, then angular. Each access returns new
+    tensors, which later steps do not change.
 
     Args:
         indexing: ids and addresses of the entity's elements.

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from manyworlds.validation.rules import refuse
+
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnvCfg
 
@@ -50,9 +52,7 @@ def check_ranges(path: str, cfg: object) -> None:
     """
     for name, (low, high) in _ranges(path, cfg):
         if not low <= high:
-            raise ValueError(
-                f"{name} is ({low:g}, {high:g}), which is no range: give the lower bound first."
-            )
+            refuse(f"{name} is ({low:g}, {high:g}), which is no range: give the lower bound first.")
 
 
 def _ranges(path: str, value: object, inside: bool = False) -> Iterator[tuple[str, tuple]]:

@@ -14,6 +14,7 @@ import torch
 from manyworlds.actuator.targets import CommandField
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase, TermTable
 from manyworlds.spec.transmissions import TransmissionType
+from manyworlds.validation.host_reads import reads_are_free
 from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class ActionManager(BuiltTermManager[ActionTerm]):
             )
         # On a GPU this check would synchronize the host with the device in every step. A sum is
         # finite only if all elements are, and much cheaper than the test of each.
-        if action.device.type == "cpu" and not math.isfinite(action.sum()):
+        if reads_are_free(action.device) and not math.isfinite(action.sum()):
             for world, column in (~torch.isfinite(action)).nonzero().tolist():
                 raise ValueError(
                     f"The action of world {world} is {action[world, column].item()} in column "

@@ -14,6 +14,7 @@ from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase, 
 from manyworlds.managers.not_finite import is_not_finite, mean_of_finite
 from manyworlds.utils.clocks import count_down
 from manyworlds.utils.overrides import overrides
+from manyworlds.validation.rules import refuse
 
 if TYPE_CHECKING:
     import viser
@@ -59,7 +60,7 @@ class CommandTerm(ManagerTermBase):
             )
         low, high = cfg.resampling_time_range
         if not 0.0 <= low <= high:
-            raise ValueError(
+            refuse(
                 f"{type(cfg).__name__}.resampling_time_range is {cfg.resampling_time_range} s: "
                 "give (min, max) with 0 <= min <= max."
             )
@@ -133,8 +134,8 @@ class CommandTerm(ManagerTermBase):
         self._env.random = self.random
         with self._env.sim.outdating(env_ids):
             self.time_left[env_ids] = self.random.uniform(low, high, env_ids=env_ids)
-            self.command_counter[env_ids] += 1
             self._resample_command(env_ids)
+            self.command_counter[env_ids] += 1
 
     def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw the command if `cfg.debug_vis` is set."""

@@ -292,6 +292,10 @@ class EventManager(ManagerBase[EventTermCfg]):
                     left[worlds.rows] = self._interval(name, worlds.ids_or_none)
         return super().reset(env_ids)
 
+    def expire(self) -> None:
+        """Let all intervals end at the next call of `tick`, as checks of tasks need it."""
+        self._time_left.zero_()
+
     def apply(
         self,
         mode: EventMode,

@@ -33,7 +33,7 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
     """Manager of metric terms, which are logged when episodes end.
 
     Raises:
-        ValueError: a term returns the wrong shape, or has an unknown `reduce`.
+        ValueError: a term has an unknown `reduce`.
     """
 
     not_finite_status = "nan_metric"
@@ -67,7 +67,6 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
                     f"{self.kind} term '{name}' has reduce='{term.reduce}': choose one of "
                     f"{', '.join(REDUCE_OPTIONS)}."
                 )
-            self._call_per_world(name, term)
         self._reduced_by = {
             option: torch.tensor(
                 [[term.reduce == option] for term in self._terms.values()], device=self.device
@@ -82,21 +81,29 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         return any(term.per_substep for term in self._terms.values())
 
     def compute_substep(self) -> None:
-        """Evaluate the terms with `per_substep` after a physics step."""
+        """Evaluate the terms with `per_substep` after a physics step.
+
+        Raises:
+            ValueError: a term returns a shape other than [num_envs].
+        """
         self._substep_count += 1
         for i, (name, term) in enumerate(self._terms.items()):
             if term.per_substep:
-                self._substep_accum[i] += self._call(name, term)
+                self._substep_accum[i] += self._call_per_world(name, term)
 
     def compute(self) -> None:
-        """Evaluate all terms after a control step."""
+        """Evaluate all terms after a control step.
+
+        Raises:
+            ValueError: a term returns a shape other than [num_envs].
+        """
         if not self._terms:
             return
         for i, (name, term) in enumerate(self._terms.items()):
             if term.per_substep:
                 torch.div(self._substep_accum[i], max(self._substep_count, 1), out=self._values[i])
             else:
-                self._values[i] = self._call(name, term)
+                self._values[i] = self._call_per_world(name, term)
         self._sums += self._values
         if self._has_max:
             torch.maximum(self._episode_max, self._values, out=self._episode_max)

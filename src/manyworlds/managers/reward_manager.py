@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
@@ -37,8 +36,7 @@ class RewardTermCfg(ManagerTermBaseCfg[TensorTerm]):
 class RewardManager(ManagerBase[RewardTermCfg]):
     """Manager of reward terms: the reward is the sum of `weight * term * dt`.
 
-    Values that are not finite count as zero, as `RewardTermCfg.nan_policy` says. A warning names
-    terms that have such values at first.
+    Values that are not finite count as zero, as `RewardTermCfg.nan_policy` says.
 
     Args:
         cfg: the terms by name.
@@ -46,7 +44,7 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         scale_by_dt: multiply by the control period, so that returns do not depend on it.
 
     Raises:
-        ValueError: a term returns the wrong shape, or has an unknown `nan_policy`.
+        ValueError: a term has a `weight` that is no number, or an unknown `nan_policy`.
     """
 
     state_attributes = ("_sums", "_step_reward")
@@ -81,8 +79,6 @@ class RewardManager(ManagerBase[RewardTermCfg]):
                     f"{self.kind} term '{name}' has nan_policy '{term.nan_policy}': choose one of "
                     f"{', '.join(get_args(RewardNanPolicy))}."
                 )
-            if term.weight != 0.0:
-                self._warn_not_finite(name, self._call_per_world(name, term))
 
     @property
     def step_reward(self) -> torch.Tensor:
@@ -122,16 +118,6 @@ class RewardManager(ManagerBase[RewardTermCfg]):
     def nan_policy(self, term_name: str) -> str:
         """Return the policy of a term."""
         return self._terms[term_name].nan_policy
-
-    def _warn_not_finite(self, name: str, value: torch.Tensor) -> None:
-        count = int((~value.isfinite()).sum())
-        if not count:
-            return
-        warnings.warn(
-            f"{self.kind} term '{name}' is NaN or infinite in {count} of {self.num_envs} worlds at "
-            "first, where it counts as zero: correct its function, or the state that it reads.",
-            stacklevel=2,
-        )
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset given worlds; log each term's mean over their episodes, per second, shape [].

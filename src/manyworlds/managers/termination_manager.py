@@ -44,8 +44,6 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         """Mask of the episodes that each term ended in the last step, shape [num_envs]."""
         self._terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self._time_outs = torch.zeros_like(self._terminated)
-        for name, term in self._terms.items():
-            self._call_per_world(name, term)
 
     @property
     def terminated(self) -> torch.Tensor:

@@ -25,6 +25,7 @@ from manyworlds.spec.elements import id_of_element
 from manyworlds.utils.debug_visualizer import Color
 from manyworlds.utils.math import dot, matrix_from_quat, quat_from_matrix
 from manyworlds.utils.overrides import overrides
+from manyworlds.validation.host_reads import reads_are_free
 from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
@@ -396,7 +397,7 @@ class RayCastSensor(Sensor[RayCastData]):
             )
         self._last = last
         # On a GPU all rays are cast again, since selecting worlds would wait for the device.
-        if self._device.type == "cpu":
+        if reads_are_free(self._device):
             with torch.inference_mode(False):
                 self._fresh = torch.ones(len(last.distances), dtype=torch.bool)
         return last

@@ -12,6 +12,7 @@ import torch
 from manyworlds.signals import NoiseModelCfg
 from manyworlds.utils.state import Stateful, changing_only, fields_of, is_dataclass
 from manyworlds.utils.world_random import WorldRandom
+from manyworlds.validation.host_reads import reads_are_free
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Sampler(Stateful, Generic[T]):
 
         On a GPU, where the host would wait for the answer, it may always be.
         """
-        if self._age.device.type != "cpu" or self._cfg.update_period <= dt:
+        if not reads_are_free(self._age.device) or self._cfg.update_period <= dt:
             return True
         youngest = self._age.amin(dim=1)
         return bool((youngest.isfinite() & (youngest + dt >= self._interval)).any())
@@ -146,7 +147,7 @@ class Sampler(Stateful, Generic[T]):
         due = youngest >= self._interval
         if not first:
             due &= youngest.isfinite()
-        if due.device.type == "cpu" and not due.any():
+        if reads_are_free(due.device) and not due.any():
             return
         oldest = self._age.argmax(dim=1)
         for name, tensor in leaves(compute()).items():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 
+from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 from manyworlds.sim.fields.shared import STATE_FIELDS
 from manyworlds.sim.torch_array import TorchArray
 
@@ -190,18 +191,60 @@ class DataView(StructView[Any]):
 
 
 class _ModelFields(StructView[Any]):
-    """Fields that worlds share until the first write to one, shown as (num_envs, ...)."""
+    """Fields that worlds share until the first write to one, shown as (num_envs, ...).
+
+    Fields that do not differ between worlds on both engines, as ids and types, are shown without
+    a dimension of worlds and cannot be written. `Simulation.expand_model_fields` gives them one
+    where the engine can.
+    """
 
     _prefix = ""
     """Beginning of the fields' names in the engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        # No attributes, because an expansion changes their shapes.
+        self._common: dict[str, object] = {}
 
     @property
     def struct(self) -> _ModelFields:
         """The view itself."""
         return self
+
+    def clear_cache(self) -> None:
+        """Drop the tensors accessed so far, so that the next access makes new ones."""
+        super().clear_cache()
+        self._common.clear()
+
+    def _accessed(self) -> dict[str, object]:
+        return super()._accessed() | self._common
+
+    def __getattr__(self, name: str) -> Any:
+        field = self._prefix + name
+        may_differ = field in MODEL_FIELD_TABLE or name.startswith("_")
+        if may_differ or field in self._engine.expanded:
+            return super().__getattr__(name)
+        if name not in self._common:
+            value = self._read(name)
+            if isinstance(value, torch.Tensor):
+                value = TorchArray.wrap(value[0], functools.partial(self._refuse, field))
+            self._common[name] = value
+        return self._common[name]
+
+    def _refuse(self, field: str, make: bool) -> None:
+        """Refuse a write to a field without rows of worlds.
+
+        Raises:
+            ValueError: `make` asks for rows.
+        """
+        if make:
+            problem = self._engine.expansion_problem(field)
+            if problem is None:
+                problem = (
+                    f"All worlds share '{field}', so it has no dimension of worlds: call "
+                    f"sim.expand_model_fields(('{field}',)) first, which gives each world a row."
+                )
+            raise ValueError(problem)
 
     def _read(self, name: str) -> object:
         engine = self._engine
@@ -237,7 +280,8 @@ class OptionView(_ModelFields):
 class ModelView(_ModelFields):
     """Model fields of all worlds, each a tensor of shape (num_envs, ...), and options as `opt`.
 
-    Worlds share a field until its first in-place write, which gives each world its own row.
+    Worlds share a field until its first in-place write, which gives each world its own row. Fields
+    that worlds always share, such as ids and types, have no dimension of worlds.
 
     Args:
         engine: the engine that holds the fields.

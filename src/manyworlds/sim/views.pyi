@@ -271,6 +271,7 @@ class _ModelFields(StructView[Any]):
     def __init__(self, engine: Engine) -> None: ...
     @property
     def struct(self) -> _ModelFields: ...
+    def clear_cache(self) -> None: ...
 
 class OptionView(_ModelFields):
     timestep: torch.Tensor
@@ -301,11 +302,11 @@ class OptionView(_ModelFields):
     o_margin: float
     """Margin."""
     o_solref: torch.Tensor
-    """Solref, float32, shape (num_envs, 2)."""
+    """Solref, float32, shape (2,)."""
     o_solimp: torch.Tensor
-    """Solimp, float32, shape (num_envs, 5)."""
+    """Solimp, float32, shape (5,)."""
     o_friction: torch.Tensor
-    """Friction, float32, shape (num_envs, 5)."""
+    """Friction, float32, shape (5,)."""
     integrator: int
     """Integration mode (mjtIntegrator)."""
     cone: int
@@ -542,31 +543,31 @@ class ModelView(_ModelFields):
     """Reference pose for springs, float32, shape (num_envs, nq). After a change, recompute
     `set_const` on native. Warp leaves `tendon_lengthspring` as it is."""
     body_parentid: torch.Tensor
-    """Id of body's parent, int32, shape (num_envs, nbody)."""
+    """Id of body's parent, int32, shape (nbody,)."""
     body_rootid: torch.Tensor
-    """Ancestor that is direct child of world, int32, shape (num_envs, nbody)."""
+    """Ancestor that is direct child of world, int32, shape (nbody,)."""
     body_weldid: torch.Tensor
-    """Top dof-less ancestor; mocap: own root, int32, shape (num_envs, nbody)."""
+    """Top dof-less ancestor; mocap: own root, int32, shape (nbody,)."""
     body_mocapid: torch.Tensor
-    """Id of mocap data; -1: none, int32, shape (num_envs, nbody)."""
+    """Id of mocap data; -1: none, int32, shape (nbody,)."""
     body_jntnum: torch.Tensor
-    """Number of joints for this body, int32, shape (num_envs, nbody)."""
+    """Number of joints for this body, int32, shape (nbody,)."""
     body_jntadr: torch.Tensor
-    """Start addr of joints; -1: no joints, int32, shape (num_envs, nbody)."""
+    """Start addr of joints; -1: no joints, int32, shape (nbody,)."""
     body_dofnum: torch.Tensor
-    """Number of motion degrees of freedom, int32, shape (num_envs, nbody)."""
+    """Number of motion degrees of freedom, int32, shape (nbody,)."""
     body_dofadr: torch.Tensor
-    """Start addr of dofs; -1: no dofs, int32, shape (num_envs, nbody)."""
+    """Start addr of dofs; -1: no dofs, int32, shape (nbody,)."""
     body_treeid: torch.Tensor
-    """Id of body's kinematic tree; -1: static, int32, shape (num_envs, nbody)."""
+    """Id of body's kinematic tree; -1: static, int32, shape (nbody,)."""
     body_geomnum: torch.Tensor
-    """Number of geoms, int32, shape (num_envs, nbody)."""
+    """Number of geoms, int32, shape (nbody,)."""
     body_geomadr: torch.Tensor
-    """Start addr of geoms; -1: no geoms, int32, shape (num_envs, nbody)."""
+    """Start addr of geoms; -1: no geoms, int32, shape (nbody,)."""
     body_simple: torch.Tensor
-    """1: diag M; 2: diag M, sliders only, uint8, shape (num_envs, nbody)."""
+    """1: diag M; 2: diag M, sliders only, uint8, shape (nbody,)."""
     body_sameframe: torch.Tensor
-    """Same frame as inertia (mjtSameframe), uint8, shape (num_envs, nbody)."""
+    """Same frame as inertia (mjtSameframe), uint8, shape (nbody,)."""
     body_pos: torch.Tensor
     """Position offset rel. to parent body, float32, shape (num_envs, nbody, 3). After a change,
     recompute `set_const` on native and `set_const_0` on warp."""
@@ -596,55 +597,55 @@ class ModelView(_ModelFields):
     """Antigravity force, units of body weight, float32, shape (num_envs, nbody). After a change,
     recompute `set_const` on native and `set_const_fixed` on warp."""
     body_margin: torch.Tensor
-    """MAX over all geom margins+gaps, float32, shape (num_envs, nbody)."""
+    """MAX over all geom margins+gaps, float32, shape (nbody,)."""
     body_user: torch.Tensor
-    """User data, float32, shape (num_envs, nbody, nuser_body)."""
+    """User data, float32, shape (nbody, nuser_body)."""
     body_plugin: torch.Tensor
-    """Plugin instance id; -1: not in use, int32, shape (num_envs, nbody)."""
+    """Plugin instance id; -1: not in use, int32, shape (nbody,)."""
     body_contype: torch.Tensor
-    """OR over all geom contypes, int32, shape (num_envs, nbody)."""
+    """OR over all geom contypes, int32, shape (nbody,)."""
     body_conaffinity: torch.Tensor
-    """OR over all geom conaffinities, int32, shape (num_envs, nbody)."""
+    """OR over all geom conaffinities, int32, shape (nbody,)."""
     body_bvhadr: torch.Tensor
-    """Address of bvh root, int32, shape (num_envs, nbody)."""
+    """Address of bvh root, int32, shape (nbody,)."""
     body_bvhnum: torch.Tensor
-    """Number of bounding volumes, int32, shape (num_envs, nbody)."""
+    """Number of bounding volumes, int32, shape (nbody,)."""
     bvh_depth: torch.Tensor
-    """Depth in the bounding volume hierarchy, int32, shape (num_envs, nbvh)."""
+    """Depth in the bounding volume hierarchy, int32, shape (nbvh,)."""
     bvh_child: torch.Tensor
-    """Left and right children in tree, int32, shape (num_envs, nbvh, 2)."""
+    """Left and right children in tree, int32, shape (nbvh, 2)."""
     bvh_nodeid: torch.Tensor
-    """Geom or elem id of node; -1: non-leaf, int32, shape (num_envs, nbvh)."""
+    """Geom or elem id of node; -1: non-leaf, int32, shape (nbvh,)."""
     bvh_aabb: torch.Tensor
-    """Local bounding box (center, size), float32, shape (num_envs, nbvhstatic, 6)."""
+    """Local bounding box (center, size), float32, shape (nbvhstatic, 6)."""
     oct_depth: torch.Tensor
-    """Depth in the octree, int32, shape (num_envs, noct)."""
+    """Depth in the octree, int32, shape (noct,)."""
     oct_child: torch.Tensor
-    """Children of octree node, int32, shape (num_envs, noct, 8)."""
+    """Children of octree node, int32, shape (noct, 8)."""
     oct_aabb: torch.Tensor
-    """Octree node bounding box (center, size), float32, shape (num_envs, noct, 6)."""
+    """Octree node bounding box (center, size), float32, shape (noct, 6)."""
     oct_coeff: torch.Tensor
-    """Octree interpolation coefficients, float32, shape (num_envs, noct, 8)."""
+    """Octree interpolation coefficients, float32, shape (noct, 8)."""
     jnt_type: torch.Tensor
-    """Type of joint (mjtJoint), int32, shape (num_envs, njnt)."""
+    """Type of joint (mjtJoint), int32, shape (njnt,)."""
     jnt_qposadr: torch.Tensor
-    """Start addr in 'qpos' for joint's data, int32, shape (num_envs, njnt)."""
+    """Start addr in 'qpos' for joint's data, int32, shape (njnt,)."""
     jnt_dofadr: torch.Tensor
-    """Start addr in 'qvel' for joint's data, int32, shape (num_envs, njnt)."""
+    """Start addr in 'qvel' for joint's data, int32, shape (njnt,)."""
     jnt_bodyid: torch.Tensor
-    """Id of joint's body, int32, shape (num_envs, njnt)."""
+    """Id of joint's body, int32, shape (njnt,)."""
     jnt_actuatorid: torch.Tensor
-    """Actuator contributing damping / armature, int32, shape (num_envs, njnt)."""
+    """Actuator contributing damping / armature, int32, shape (njnt,)."""
     jnt_group: torch.Tensor
-    """Group for visibility, int32, shape (num_envs, njnt)."""
+    """Group for visibility, int32, shape (njnt,)."""
     jnt_plasticadr: torch.Tensor
-    """Start addr in plastic state (-1: none), int32, shape (num_envs, njnt)."""
+    """Start addr in plastic state (-1: none), int32, shape (njnt,)."""
     jnt_limited: torch.Tensor
-    """Does joint have limits, bool, shape (num_envs, njnt)."""
+    """Does joint have limits, bool, shape (njnt,)."""
     jnt_actfrclimited: torch.Tensor
-    """Does joint have actuator force limits, bool, shape (num_envs, njnt)."""
+    """Does joint have actuator force limits, bool, shape (njnt,)."""
     jnt_actgravcomp: torch.Tensor
-    """Is gravcomp force applied via actuators, bool, shape (num_envs, njnt)."""
+    """Is gravcomp force applied via actuators, bool, shape (njnt,)."""
     jnt_solref: torch.Tensor
     """Constraint solver reference: limit, float32, shape (num_envs, njnt, 2)."""
     jnt_solimp: torch.Tensor
@@ -669,19 +670,19 @@ class ModelView(_ModelFields):
     jnt_margin: torch.Tensor
     """Min distance for limit detection, float32, shape (num_envs, njnt)."""
     jnt_user: torch.Tensor
-    """User data, float32, shape (num_envs, njnt, nuser_jnt)."""
+    """User data, float32, shape (njnt, nuser_jnt)."""
     dof_bodyid: torch.Tensor
-    """Id of dof's body, int32, shape (num_envs, nv)."""
+    """Id of dof's body, int32, shape (nv,)."""
     dof_jntid: torch.Tensor
-    """Id of dof's joint, int32, shape (num_envs, nv)."""
+    """Id of dof's joint, int32, shape (nv,)."""
     dof_parentid: torch.Tensor
-    """Id of dof's parent; -1: none, int32, shape (num_envs, nv)."""
+    """Id of dof's parent; -1: none, int32, shape (nv,)."""
     dof_treeid: torch.Tensor
-    """Id of dof's kinematic tree, int32, shape (num_envs, nv)."""
+    """Id of dof's kinematic tree, int32, shape (nv,)."""
     dof_Madr: torch.Tensor
-    """Dof address in M-diagonal, int32, shape (num_envs, nv)."""
+    """Dof address in M-diagonal, int32, shape (nv,)."""
     dof_simplenum: torch.Tensor
-    """Number of consecutive simple dofs, int32, shape (num_envs, nv)."""
+    """Number of consecutive simple dofs, int32, shape (nv,)."""
     dof_solref: torch.Tensor
     """Constraint solver reference:frictionloss, float32, shape (num_envs, nv, 2)."""
     dof_solimp: torch.Tensor
@@ -699,29 +700,29 @@ class ModelView(_ModelFields):
     dof_invweight0: torch.Tensor
     """Diag. inverse inertia in qpos0, float32, shape (num_envs, nv)."""
     dof_M0: torch.Tensor
-    """Diag. inertia in qpos0, float32, shape (num_envs, nv)."""
+    """Diag. inertia in qpos0, float32, shape (nv,)."""
     dof_length: torch.Tensor
-    """Linear: 1; angular: approx. length scale, float32, shape (num_envs, nv)."""
+    """Linear: 1; angular: approx. length scale, float32, shape (nv,)."""
     tree_bodyadr: torch.Tensor
-    """Start addr of bodies, int32, shape (num_envs, ntree)."""
+    """Start addr of bodies, int32, shape (ntree,)."""
     tree_bodynum: torch.Tensor
-    """Number of bodies in tree, int32, shape (num_envs, ntree)."""
+    """Number of bodies in tree, int32, shape (ntree,)."""
     tree_dofadr: torch.Tensor
-    """Start addr of dofs, int32, shape (num_envs, ntree)."""
+    """Start addr of dofs, int32, shape (ntree,)."""
     tree_dofnum: torch.Tensor
-    """Number of dofs in tree, int32, shape (num_envs, ntree)."""
+    """Number of dofs in tree, int32, shape (ntree,)."""
     tree_sleep_policy: torch.Tensor
-    """Sleep policy (mjtSleepPolicy), int32, shape (num_envs, ntree)."""
+    """Sleep policy (mjtSleepPolicy), int32, shape (ntree,)."""
     geom_type: torch.Tensor
-    """Geometric type (mjtGeom), int32, shape (num_envs, ngeom)."""
+    """Geometric type (mjtGeom), int32, shape (ngeom,)."""
     geom_contype: torch.Tensor
-    """Geom contact type, int32, shape (num_envs, ngeom)."""
+    """Geom contact type, int32, shape (ngeom,)."""
     geom_conaffinity: torch.Tensor
-    """Geom contact affinity, int32, shape (num_envs, ngeom)."""
+    """Geom contact affinity, int32, shape (ngeom,)."""
     geom_condim: torch.Tensor
-    """Contact dimensionality (1, 3, 4, 6), int32, shape (num_envs, ngeom)."""
+    """Contact dimensionality (1, 3, 4, 6), int32, shape (ngeom,)."""
     geom_bodyid: torch.Tensor
-    """Id of geom's body, int32, shape (num_envs, ngeom)."""
+    """Id of geom's body, int32, shape (ngeom,)."""
     geom_dataid: torch.Tensor
     """Id of geom's mesh/hfield; -1: none, int32, shape (num_envs, ngeom). After a change, recompute
     `set_const` on native and `set_const_fixed` on warp. -1 only where `geom_contype` and
@@ -729,15 +730,15 @@ class ModelView(_ModelFields):
     geom_matid: torch.Tensor
     """Material id for rendering; -1: none, int32, shape (num_envs, ngeom)."""
     geom_group: torch.Tensor
-    """Group for visibility, int32, shape (num_envs, ngeom)."""
+    """Group for visibility, int32, shape (ngeom,)."""
     geom_priority: torch.Tensor
-    """Geom contact priority, int32, shape (num_envs, ngeom)."""
+    """Geom contact priority, int32, shape (ngeom,)."""
     geom_plugin: torch.Tensor
-    """Plugin instance id; -1: not in use, int32, shape (num_envs, ngeom)."""
+    """Plugin instance id; -1: not in use, int32, shape (ngeom,)."""
     geom_sameframe: torch.Tensor
-    """Same frame as body (mjtSameframe), uint8, shape (num_envs, ngeom)."""
+    """Same frame as body (mjtSameframe), uint8, shape (ngeom,)."""
     geom_castshadow: torch.Tensor
-    """Does geom cast shadows, bool, shape (num_envs, ngeom)."""
+    """Does geom cast shadows, bool, shape (ngeom,)."""
     geom_solmix: torch.Tensor
     """Mixing coef for solref/imp in geom pair, float32, shape (num_envs, ngeom). Values at least
     0."""
@@ -779,25 +780,25 @@ class ModelView(_ModelFields):
     """Adhesive force of contacts, float32, shape (num_envs, ngeom). After a change, recompute
     `set_const` on native. On warp not from zero: the step was built without it."""
     geom_fluid: torch.Tensor
-    """Fluid interaction parameters, float32, shape (num_envs, ngeom, 12)."""
+    """Fluid interaction parameters, float32, shape (ngeom, 12)."""
     geom_user: torch.Tensor
-    """User data, float32, shape (num_envs, ngeom, nuser_geom)."""
+    """User data, float32, shape (ngeom, nuser_geom)."""
     geom_rgba: torch.Tensor
     """Rgba when material is omitted, float32, shape (num_envs, ngeom, 4). Values from 0 to 1."""
     site_type: torch.Tensor
-    """Geom type for rendering (mjtGeom), int32, shape (num_envs, nsite)."""
+    """Geom type for rendering (mjtGeom), int32, shape (nsite,)."""
     site_bodyid: torch.Tensor
-    """Id of site's body, int32, shape (num_envs, nsite)."""
+    """Id of site's body, int32, shape (nsite,)."""
     site_dataid: torch.Tensor
-    """Id of site's mesh; -1: none, int32, shape (num_envs, nsite)."""
+    """Id of site's mesh; -1: none, int32, shape (nsite,)."""
     site_matid: torch.Tensor
-    """Material id for rendering; -1: none, int32, shape (num_envs, nsite)."""
+    """Material id for rendering; -1: none, int32, shape (nsite,)."""
     site_group: torch.Tensor
-    """Group for visibility, int32, shape (num_envs, nsite)."""
+    """Group for visibility, int32, shape (nsite,)."""
     site_sameframe: torch.Tensor
-    """Same frame as body (mjtSameframe), uint8, shape (num_envs, nsite)."""
+    """Same frame as body (mjtSameframe), uint8, shape (nsite,)."""
     site_size: torch.Tensor
-    """Geom size for rendering, float32, shape (num_envs, nsite, 3)."""
+    """Geom size for rendering, float32, shape (nsite, 3)."""
     site_pos: torch.Tensor
     """Local position offset rel. to body, float32, shape (num_envs, nsite, 3). After a change,
     recompute `set_const` on native. `set_const_0` on warp if a tendon or an actuator passes
@@ -807,15 +808,15 @@ class ModelView(_ModelFields):
     recompute `set_const` on native. `set_const_0` on warp if a tendon or an actuator passes
     here."""
     site_user: torch.Tensor
-    """User data, float32, shape (num_envs, nsite, nuser_site)."""
+    """User data, float32, shape (nsite, nuser_site)."""
     site_rgba: torch.Tensor
-    """Rgba when material is omitted, float32, shape (num_envs, nsite, 4)."""
+    """Rgba when material is omitted, float32, shape (nsite, 4)."""
     cam_mode: torch.Tensor
-    """Camera tracking mode (mjtCamLight), int32, shape (num_envs, ncam)."""
+    """Camera tracking mode (mjtCamLight), int32, shape (ncam,)."""
     cam_bodyid: torch.Tensor
-    """Id of camera's body, int32, shape (num_envs, ncam)."""
+    """Id of camera's body, int32, shape (ncam,)."""
     cam_targetbodyid: torch.Tensor
-    """Id of targeted body; -1: none, int32, shape (num_envs, ncam)."""
+    """Id of targeted body; -1: none, int32, shape (ncam,)."""
     cam_pos: torch.Tensor
     """Position rel. to body frame, float32, shape (num_envs, ncam, 3). After a change, recompute
     `set_const` on native and `set_const_0` on warp."""
@@ -829,40 +830,40 @@ class ModelView(_ModelFields):
     cam_mat0: torch.Tensor
     """Global orientation in qpos0, float32, shape (num_envs, ncam, 3, 3)."""
     cam_projection: torch.Tensor
-    """Projection type (mjtProjection), int32, shape (num_envs, ncam)."""
+    """Projection type (mjtProjection), int32, shape (ncam,)."""
     cam_fovy: torch.Tensor
     """Y field-of-view (ortho ? len : deg), float32, shape (num_envs, ncam). Values above 0 to
     180."""
     cam_ipd: torch.Tensor
-    """Inter-pupilary distance, float32, shape (num_envs, ncam)."""
+    """Inter-pupilary distance, float32, shape (ncam,)."""
     cam_resolution: torch.Tensor
-    """Resolution: pixels [width, height], int32, shape (num_envs, ncam, 2)."""
+    """Resolution: pixels [width, height], int32, shape (ncam, 2)."""
     cam_output: torch.Tensor
-    """Output types (mjtCamOut bit flags), int32, shape (num_envs, ncam)."""
+    """Output types (mjtCamOut bit flags), int32, shape (ncam,)."""
     cam_sensorsize: torch.Tensor
-    """Sensor size: length [width, height], float32, shape (num_envs, ncam, 2)."""
+    """Sensor size: length [width, height], float32, shape (ncam, 2)."""
     cam_intrinsic: torch.Tensor
     """[focal length; principal point], float32, shape (num_envs, ncam, 4)."""
     cam_user: torch.Tensor
-    """User data, float32, shape (num_envs, ncam, nuser_cam)."""
+    """User data, float32, shape (ncam, nuser_cam)."""
     light_mode: torch.Tensor
-    """Light tracking mode (mjtCamLight), int32, shape (num_envs, nlight)."""
+    """Light tracking mode (mjtCamLight), int32, shape (nlight,)."""
     light_bodyid: torch.Tensor
-    """Id of light's body, int32, shape (num_envs, nlight)."""
+    """Id of light's body, int32, shape (nlight,)."""
     light_targetbodyid: torch.Tensor
-    """Id of targeted body; -1: none, int32, shape (num_envs, nlight)."""
+    """Id of targeted body; -1: none, int32, shape (nlight,)."""
     light_type: torch.Tensor
     """Spot, directional, etc. (mjtLightType), int32, shape (num_envs, nlight)."""
     light_texid: torch.Tensor
-    """Texture id for image lights, int32, shape (num_envs, nlight)."""
+    """Texture id for image lights, int32, shape (nlight,)."""
     light_castshadow: torch.Tensor
     """Does light cast shadows, bool, shape (num_envs, nlight)."""
     light_bulbradius: torch.Tensor
-    """Light radius for soft shadows, float32, shape (num_envs, nlight)."""
+    """Light radius for soft shadows, float32, shape (nlight,)."""
     light_intensity: torch.Tensor
-    """Intensity, in candela, float32, shape (num_envs, nlight)."""
+    """Intensity, in candela, float32, shape (nlight,)."""
     light_range: torch.Tensor
-    """Range of effectiveness, float32, shape (num_envs, nlight)."""
+    """Range of effectiveness, float32, shape (nlight,)."""
     light_active: torch.Tensor
     """Is light on, bool, shape (num_envs, nlight)."""
     light_pos: torch.Tensor
@@ -883,7 +884,7 @@ class ModelView(_ModelFields):
     light_cutoff: torch.Tensor
     """OpenGL cutoff, float32, shape (num_envs, nlight). Values from 0 to 180."""
     light_softness: torch.Tensor
-    """Spotlight edge softness, float32, shape (num_envs, nlight)."""
+    """Spotlight edge softness, float32, shape (nlight,)."""
     light_exponent: torch.Tensor
     """OpenGL exponent, float32, shape (num_envs, nlight). Values at least 0."""
     light_ambient: torch.Tensor
@@ -893,299 +894,299 @@ class ModelView(_ModelFields):
     light_specular: torch.Tensor
     """Specular rgb (alpha=1), float32, shape (num_envs, nlight, 3). Values at least 0."""
     flex_contype: torch.Tensor
-    """Flex contact type, int32, shape (num_envs, nflex)."""
+    """Flex contact type, int32, shape (nflex,)."""
     flex_conaffinity: torch.Tensor
-    """Flex contact affinity, int32, shape (num_envs, nflex)."""
+    """Flex contact affinity, int32, shape (nflex,)."""
     flex_condim: torch.Tensor
-    """Contact dimensionality (1, 3, 4, 6), int32, shape (num_envs, nflex)."""
+    """Contact dimensionality (1, 3, 4, 6), int32, shape (nflex,)."""
     flex_priority: torch.Tensor
-    """Flex contact priority, int32, shape (num_envs, nflex)."""
+    """Flex contact priority, int32, shape (nflex,)."""
     flex_solmix: torch.Tensor
-    """Mix coef for solref/imp in contact pair, float32, shape (num_envs, nflex)."""
+    """Mix coef for solref/imp in contact pair, float32, shape (nflex,)."""
     flex_solref: torch.Tensor
-    """Constraint solver reference: contact, float32, shape (num_envs, nflex, 2)."""
+    """Constraint solver reference: contact, float32, shape (nflex, 2)."""
     flex_solimp: torch.Tensor
-    """Constraint solver impedance: contact, float32, shape (num_envs, nflex, 5)."""
+    """Constraint solver impedance: contact, float32, shape (nflex, 5)."""
     flex_friction: torch.Tensor
-    """Friction for (slide, spin, roll), float32, shape (num_envs, nflex, 3)."""
+    """Friction for (slide, spin, roll), float32, shape (nflex, 3)."""
     flex_margin: torch.Tensor
-    """Geometric inflation for contact, float32, shape (num_envs, nflex)."""
+    """Geometric inflation for contact, float32, shape (nflex,)."""
     flex_gap: torch.Tensor
-    """Additional contact detection buffer, float32, shape (num_envs, nflex)."""
+    """Additional contact detection buffer, float32, shape (nflex,)."""
     flex_selfcollide: torch.Tensor
-    """Self collision mode (mjtFlexSelf), int32, shape (num_envs, nflex)."""
+    """Self collision mode (mjtFlexSelf), int32, shape (nflex,)."""
     flex_activelayers: torch.Tensor
-    """Number of active element layers, 3D only, int32, shape (num_envs, nflex)."""
+    """Number of active element layers, 3D only, int32, shape (nflex,)."""
     flex_passive: torch.Tensor
-    """Passive collisions enabled, int32, shape (num_envs, nflex)."""
+    """Passive collisions enabled, int32, shape (nflex,)."""
     flex_dim: torch.Tensor
-    """1: lines, 2: triangles, 3: tetrahedra, int32, shape (num_envs, nflex)."""
+    """1: lines, 2: triangles, 3: tetrahedra, int32, shape (nflex,)."""
     flex_matid: torch.Tensor
-    """Material id for rendering, int32, shape (num_envs, nflexelem)."""
+    """Material id for rendering, int32, shape (nflexelem,)."""
     flex_group: torch.Tensor
-    """Group for visibility, int32, shape (num_envs, nflex)."""
+    """Group for visibility, int32, shape (nflex,)."""
     flex_interp: torch.Tensor
-    """Interpolation (0: vertex, 1: nodes), int32, shape (num_envs, nflex)."""
+    """Interpolation (0: vertex, 1: nodes), int32, shape (nflex,)."""
     flex_cellnum: torch.Tensor
-    """Finite cell num per dimension, int32, shape (num_envs, nflex, 3)."""
+    """Finite cell num per dimension, int32, shape (nflex, 3)."""
     flex_nodeadr: torch.Tensor
-    """First node address, int32, shape (num_envs, nflex)."""
+    """First node address, int32, shape (nflex,)."""
     flex_nodenum: torch.Tensor
-    """Number of nodes, int32, shape (num_envs, nflex)."""
+    """Number of nodes, int32, shape (nflex,)."""
     flex_vertadr: torch.Tensor
-    """First vertex address, int32, shape (num_envs, nflex)."""
+    """First vertex address, int32, shape (nflex,)."""
     flex_vertnum: torch.Tensor
-    """Number of vertices, int32, shape (num_envs, nflex)."""
+    """Number of vertices, int32, shape (nflex,)."""
     flex_edgeadr: torch.Tensor
-    """First edge address, int32, shape (num_envs, nflex)."""
+    """First edge address, int32, shape (nflex,)."""
     flex_edgenum: torch.Tensor
-    """Number of edges, int32, shape (num_envs, nflex)."""
+    """Number of edges, int32, shape (nflex,)."""
     flex_elemadr: torch.Tensor
-    """First element address, int32, shape (num_envs, nflex)."""
+    """First element address, int32, shape (nflex,)."""
     flex_elemnum: torch.Tensor
-    """Number of elements, int32, shape (num_envs, nflex)."""
+    """Number of elements, int32, shape (nflex,)."""
     flex_elemdataadr: torch.Tensor
-    """First element vertex id address, int32, shape (num_envs, nflex)."""
+    """First element vertex id address, int32, shape (nflex,)."""
     flex_stiffnessadr: torch.Tensor
-    """Stiffness matrix address, int32, shape (num_envs, nflex)."""
+    """Stiffness matrix address, int32, shape (nflex,)."""
     flex_elemedgeadr: torch.Tensor
-    """First element edge id address, int32, shape (num_envs, nflex)."""
+    """First element edge id address, int32, shape (nflex,)."""
     flex_bendingadr: torch.Tensor
-    """First bending data address, int32, shape (num_envs, nflex)."""
+    """First bending data address, int32, shape (nflex,)."""
     flex_plasticadr: torch.Tensor
-    """Plastic state address; -1: elastic, int32, shape (num_envs, nflex)."""
+    """Plastic state address; -1: elastic, int32, shape (nflex,)."""
     flex_plasticmode: torch.Tensor
-    """Plastic state bits; 1: bend, 2: stretch, int32, shape (num_envs, nflex)."""
+    """Plastic state bits; 1: bend, 2: stretch, int32, shape (nflex,)."""
     flex_shellnum: torch.Tensor
-    """Number of shells, int32, shape (num_envs, nflex)."""
+    """Number of shells, int32, shape (nflex,)."""
     flex_shelldataadr: torch.Tensor
-    """First shell data address, int32, shape (num_envs, nflex)."""
+    """First shell data address, int32, shape (nflex,)."""
     flex_texcoordadr: torch.Tensor
-    """Address in flex_texcoord; -1: none, int32, shape (num_envs, nflex)."""
+    """Address in flex_texcoord; -1: none, int32, shape (nflex,)."""
     flex_nodebodyid: torch.Tensor
-    """Node body ids, int32, shape (num_envs, nflexnode)."""
+    """Node body ids, int32, shape (nflexnode,)."""
     flex_vertbodyid: torch.Tensor
-    """Vertex body ids, int32, shape (num_envs, nflexvert)."""
+    """Vertex body ids, int32, shape (nflexvert,)."""
     flex_vertcell: torch.Tensor
-    """Finite cell index for vertex; -1: none, int32, shape (num_envs, nflexvert)."""
+    """Finite cell index for vertex; -1: none, int32, shape (nflexvert,)."""
     flex_edge: torch.Tensor
-    """Edge vertex ids (2 per edge), int32, shape (num_envs, nflexedge, 2)."""
+    """Edge vertex ids (2 per edge), int32, shape (nflexedge, 2)."""
     flex_edgeflap: torch.Tensor
-    """Adjacent vertex ids (dim=2 only), int32, shape (num_envs, nflexedge, 2)."""
+    """Adjacent vertex ids (dim=2 only), int32, shape (nflexedge, 2)."""
     flex_elem: torch.Tensor
-    """Element vertex ids (dim+1 per elem), int32, shape (num_envs, nflexelemdata)."""
+    """Element vertex ids (dim+1 per elem), int32, shape (nflexelemdata,)."""
     flex_elemtexcoord: torch.Tensor
-    """Element texture coordinates (dim+1), int32, shape (num_envs, nflexelemdata)."""
+    """Element texture coordinates (dim+1), int32, shape (nflexelemdata,)."""
     flex_elemedge: torch.Tensor
-    """Element edge ids, int32, shape (num_envs, nflexelemedge)."""
+    """Element edge ids, int32, shape (nflexelemedge,)."""
     flex_elemlayer: torch.Tensor
-    """Element distance from surface, 3D only, int32, shape (num_envs, nflexelem)."""
+    """Element distance from surface, 3D only, int32, shape (nflexelem,)."""
     flex_shell: torch.Tensor
-    """Shell fragment vertex ids (dim per frag), int32, shape (num_envs, nflexshelldata)."""
+    """Shell fragment vertex ids (dim per frag), int32, shape (nflexshelldata,)."""
     flex_vert: torch.Tensor
-    """Vertex positions in local body frames, float32, shape (num_envs, nflexvert, 3)."""
+    """Vertex positions in local body frames, float32, shape (nflexvert, 3)."""
     flex_vert0: torch.Tensor
-    """Vertex positions in qpos0 on [0, 1]^d, float32, shape (num_envs, nflexvert, 3)."""
+    """Vertex positions in qpos0 on [0, 1]^d, float32, shape (nflexvert, 3)."""
     flex_node: torch.Tensor
-    """Node positions in local body frames, float32, shape (num_envs, nflexnode, 3)."""
+    """Node positions in local body frames, float32, shape (nflexnode, 3)."""
     flex_node0: torch.Tensor
-    """Cartesian node positions in qpos0, float32, shape (num_envs, nflexnode, 3)."""
+    """Cartesian node positions in qpos0, float32, shape (nflexnode, 3)."""
     flexedge_length0: torch.Tensor
-    """Edge lengths in qpos0, float32, shape (num_envs, nflexedge)."""
+    """Edge lengths in qpos0, float32, shape (nflexedge,)."""
     flexedge_invweight0: torch.Tensor
-    """Edge inv. weight in qpos0, float32, shape (num_envs, nflexedge)."""
+    """Edge inv. weight in qpos0, float32, shape (nflexedge,)."""
     flex_radius: torch.Tensor
-    """Radius around primitive element, float32, shape (num_envs, nflex)."""
+    """Radius around primitive element, float32, shape (nflex,)."""
     flex_size: torch.Tensor
-    """Vertex bounding box half sizes in qpos0, float32, shape (num_envs, nflex, 3)."""
+    """Vertex bounding box half sizes in qpos0, float32, shape (nflex, 3)."""
     flex_stiffness: torch.Tensor
-    """Finite element stiffness matrix, float32, shape (num_envs, nflexstiffness)."""
+    """Finite element stiffness matrix, float32, shape (nflexstiffness,)."""
     flex_bending: torch.Tensor
-    """Bending stiffness, float32, shape (num_envs, nflexbending)."""
+    """Bending stiffness, float32, shape (nflexbending,)."""
     efm0_dofid: torch.Tensor
-    """Constant metric factor row->dof address, int32, shape (num_envs, nefm0dof)."""
+    """Constant metric factor row->dof address, int32, shape (nefm0dof,)."""
     efm0_L_rownnz: torch.Tensor
-    """Constant metric factor row nonzeros, int32, shape (num_envs, nefm0dof)."""
+    """Constant metric factor row nonzeros, int32, shape (nefm0dof,)."""
     efm0_L_rowadr: torch.Tensor
-    """Constant metric factor row addresses, int32, shape (num_envs, nefm0dof)."""
+    """Constant metric factor row addresses, int32, shape (nefm0dof,)."""
     efm0_L_colind: torch.Tensor
-    """Constant metric factor column indices, int32, shape (num_envs, nefm0L)."""
+    """Constant metric factor column indices, int32, shape (nefm0L,)."""
     efm0_L: torch.Tensor
-    """Factor of M + (dt^2+dt*d)*K_bend, float32, shape (num_envs, nefm0L)."""
+    """Factor of M + (dt^2+dt*d)*K_bend, float32, shape (nefm0L,)."""
     efmC_perm: torch.Tensor
-    """Sparse factor order: vertex dof or -1, int32, shape (num_envs, nefmCvert)."""
+    """Sparse factor order: vertex dof or -1, int32, shape (nefmCvert,)."""
     flex_damping: torch.Tensor
-    """Rayleigh's damping coefficient, float32, shape (num_envs, nflex)."""
+    """Rayleigh's damping coefficient, float32, shape (nflex,)."""
     flex_yield: torch.Tensor
-    """Yield strain (stretch, bend); 0: elastic, float32, shape (num_envs, nflex, 2)."""
+    """Yield strain (stretch, bend); 0: elastic, float32, shape (nflex, 2)."""
     flex_edgestiffness: torch.Tensor
-    """Edge stiffness, float32, shape (num_envs, nflex)."""
+    """Edge stiffness, float32, shape (nflex,)."""
     flex_edgedamping: torch.Tensor
-    """Edge damping, float32, shape (num_envs, nflex)."""
+    """Edge damping, float32, shape (nflex,)."""
     flex_edgeequality: torch.Tensor
-    """0:none, 1:edges, 3:strain, int32, shape (num_envs, nflex)."""
+    """0:none, 1:edges, 3:strain, int32, shape (nflex,)."""
     flex_rigid: torch.Tensor
-    """Are all vertices in the same body, bool, shape (num_envs, nflex)."""
+    """Are all vertices in the same body, bool, shape (nflex,)."""
     flexedge_rigid: torch.Tensor
-    """Are both edge vertices in same body, bool, shape (num_envs, nflexedge)."""
+    """Are both edge vertices in same body, bool, shape (nflexedge,)."""
     flex_centered: torch.Tensor
-    """Are all vertex coordinates (0,0,0), bool, shape (num_envs, nflex)."""
+    """Are all vertex coordinates (0,0,0), bool, shape (nflex,)."""
     flex_flatskin: torch.Tensor
-    """Render flex skin with flat shading, bool, shape (num_envs, nflex)."""
+    """Render flex skin with flat shading, bool, shape (nflex,)."""
     flex_bvhadr: torch.Tensor
-    """Address of bvh root; -1: no bvh, int32, shape (num_envs, nflex)."""
+    """Address of bvh root; -1: no bvh, int32, shape (nflex,)."""
     flex_bvhnum: torch.Tensor
-    """Number of bounding volumes, int32, shape (num_envs, nflex)."""
+    """Number of bounding volumes, int32, shape (nflex,)."""
     flexedge_J_rownnz: torch.Tensor
-    """Number of non-zeros in Jacobian row, int32, shape (num_envs, nflexedge)."""
+    """Number of non-zeros in Jacobian row, int32, shape (nflexedge,)."""
     flexedge_J_rowadr: torch.Tensor
-    """Row start address in colind array, int32, shape (num_envs, nflexedge)."""
+    """Row start address in colind array, int32, shape (nflexedge,)."""
     flexedge_J_colind: torch.Tensor
-    """Column indices in sparse Jacobian, int32, shape (num_envs, nJfe)."""
+    """Column indices in sparse Jacobian, int32, shape (nJfe,)."""
     flex_rgba: torch.Tensor
-    """Rgba when material is omitted, float32, shape (num_envs, nflex, 4)."""
+    """Rgba when material is omitted, float32, shape (nflex, 4)."""
     flex_texcoord: torch.Tensor
-    """Vertex texture coordinates, float32, shape (num_envs, nflextexcoord, 2)."""
+    """Vertex texture coordinates, float32, shape (nflextexcoord, 2)."""
     mesh_vertadr: torch.Tensor
-    """First vertex address, int32, shape (num_envs, nmesh)."""
+    """First vertex address, int32, shape (nmesh,)."""
     mesh_vertnum: torch.Tensor
-    """Number of vertices, int32, shape (num_envs, nmesh)."""
+    """Number of vertices, int32, shape (nmesh,)."""
     mesh_faceadr: torch.Tensor
-    """First face address, int32, shape (num_envs, nmesh)."""
+    """First face address, int32, shape (nmesh,)."""
     mesh_facenum: torch.Tensor
-    """Number of faces, int32, shape (num_envs, nmesh)."""
+    """Number of faces, int32, shape (nmesh,)."""
     mesh_bvhadr: torch.Tensor
-    """Address of bvh root, int32, shape (num_envs, nmesh)."""
+    """Address of bvh root, int32, shape (nmesh,)."""
     mesh_bvhnum: torch.Tensor
-    """Number of bvh, int32, shape (num_envs, nmesh)."""
+    """Number of bvh, int32, shape (nmesh,)."""
     mesh_octadr: torch.Tensor
-    """Address of octree root, int32, shape (num_envs, nmesh)."""
+    """Address of octree root, int32, shape (nmesh,)."""
     mesh_octnum: torch.Tensor
-    """Number of octree nodes, int32, shape (num_envs, nmesh)."""
+    """Number of octree nodes, int32, shape (nmesh,)."""
     mesh_normaladr: torch.Tensor
-    """First normal address, int32, shape (num_envs, nmesh)."""
+    """First normal address, int32, shape (nmesh,)."""
     mesh_normalnum: torch.Tensor
-    """Number of normals, int32, shape (num_envs, nmesh)."""
+    """Number of normals, int32, shape (nmesh,)."""
     mesh_texcoordadr: torch.Tensor
-    """Texcoord data address; -1: no texcoord, int32, shape (num_envs, nmesh)."""
+    """Texcoord data address; -1: no texcoord, int32, shape (nmesh,)."""
     mesh_texcoordnum: torch.Tensor
-    """Number of texcoord, int32, shape (num_envs, nmesh)."""
+    """Number of texcoord, int32, shape (nmesh,)."""
     mesh_graphadr: torch.Tensor
-    """Graph data address; -1: no graph, int32, shape (num_envs, nmesh)."""
+    """Graph data address; -1: no graph, int32, shape (nmesh,)."""
     mesh_extrema: torch.Tensor
-    """Extremum vertices in 3x3x3 directions, int32, shape (num_envs, nmesh, 27)."""
+    """Extremum vertices in 3x3x3 directions, int32, shape (nmesh, 27)."""
     mesh_vert: torch.Tensor
-    """Vertex positions for all meshes, float32, shape (num_envs, nmeshvert, 3)."""
+    """Vertex positions for all meshes, float32, shape (nmeshvert, 3)."""
     mesh_normal: torch.Tensor
-    """Normals for all meshes, float32, shape (num_envs, nmeshnormal, 3)."""
+    """Normals for all meshes, float32, shape (nmeshnormal, 3)."""
     mesh_texcoord: torch.Tensor
-    """Vertex texcoords for all meshes, float32, shape (num_envs, nmeshtexcoord, 2)."""
+    """Vertex texcoords for all meshes, float32, shape (nmeshtexcoord, 2)."""
     mesh_face: torch.Tensor
-    """Vertex face data, int32, shape (num_envs, nmeshface, 3)."""
+    """Vertex face data, int32, shape (nmeshface, 3)."""
     mesh_facenormal: torch.Tensor
-    """Normal face data, int32, shape (num_envs, nmeshface, 3)."""
+    """Normal face data, int32, shape (nmeshface, 3)."""
     mesh_facetexcoord: torch.Tensor
-    """Texture face data, int32, shape (num_envs, nmeshface, 3)."""
+    """Texture face data, int32, shape (nmeshface, 3)."""
     mesh_graph: torch.Tensor
-    """Convex graph data, int32, shape (num_envs, nmeshgraph)."""
+    """Convex graph data, int32, shape (nmeshgraph,)."""
     mesh_scale: torch.Tensor
-    """Scaling applied to asset vertices, float32, shape (num_envs, nmesh, 3)."""
+    """Scaling applied to asset vertices, float32, shape (nmesh, 3)."""
     mesh_pos: torch.Tensor
-    """Translation applied to asset vertices, float32, shape (num_envs, nmesh, 3)."""
+    """Translation applied to asset vertices, float32, shape (nmesh, 3)."""
     mesh_quat: torch.Tensor
-    """Rotation applied to asset vertices, float32, shape (num_envs, nmesh, 4)."""
+    """Rotation applied to asset vertices, float32, shape (nmesh, 4)."""
     mesh_pathadr: torch.Tensor
-    """Address of asset path for mesh; -1: none, int32, shape (num_envs, nmesh)."""
+    """Address of asset path for mesh; -1: none, int32, shape (nmesh,)."""
     mesh_polynum: torch.Tensor
-    """Number of polygons per mesh, int32, shape (num_envs, nmesh)."""
+    """Number of polygons per mesh, int32, shape (nmesh,)."""
     mesh_polyadr: torch.Tensor
-    """First polygon address per mesh, int32, shape (num_envs, nmesh)."""
+    """First polygon address per mesh, int32, shape (nmesh,)."""
     mesh_polynormal: torch.Tensor
-    """All polygon normals, float32, shape (num_envs, nmeshpoly, 3)."""
+    """All polygon normals, float32, shape (nmeshpoly, 3)."""
     mesh_polyvertadr: torch.Tensor
-    """Polygon vertex start address, int32, shape (num_envs, nmeshpoly)."""
+    """Polygon vertex start address, int32, shape (nmeshpoly,)."""
     mesh_polyvertnum: torch.Tensor
-    """Number of vertices per polygon, int32, shape (num_envs, nmeshpoly)."""
+    """Number of vertices per polygon, int32, shape (nmeshpoly,)."""
     mesh_polyvert: torch.Tensor
-    """All polygon vertices, int32, shape (num_envs, nmeshpolyvert)."""
+    """All polygon vertices, int32, shape (nmeshpolyvert,)."""
     mesh_polymapadr: torch.Tensor
-    """First polygon address per vertex, int32, shape (num_envs, nmeshvert)."""
+    """First polygon address per vertex, int32, shape (nmeshvert,)."""
     mesh_polymapnum: torch.Tensor
-    """Number of polygons per vertex, int32, shape (num_envs, nmeshvert)."""
+    """Number of polygons per vertex, int32, shape (nmeshvert,)."""
     mesh_polymap: torch.Tensor
-    """Vertex to polygon map, int32, shape (num_envs, nmeshpolymap)."""
+    """Vertex to polygon map, int32, shape (nmeshpolymap,)."""
     skin_matid: torch.Tensor
-    """Skin material id; -1: none, int32, shape (num_envs, nskin)."""
+    """Skin material id; -1: none, int32, shape (nskin,)."""
     skin_group: torch.Tensor
-    """Group for visibility, int32, shape (num_envs, nskin)."""
+    """Group for visibility, int32, shape (nskin,)."""
     skin_rgba: torch.Tensor
-    """Skin rgba, float32, shape (num_envs, nskin, 4)."""
+    """Skin rgba, float32, shape (nskin, 4)."""
     skin_inflate: torch.Tensor
-    """Inflate skin in normal direction, float32, shape (num_envs, nskin)."""
+    """Inflate skin in normal direction, float32, shape (nskin,)."""
     skin_vertadr: torch.Tensor
-    """First vertex address, int32, shape (num_envs, nskin)."""
+    """First vertex address, int32, shape (nskin,)."""
     skin_vertnum: torch.Tensor
-    """Number of vertices, int32, shape (num_envs, nskin)."""
+    """Number of vertices, int32, shape (nskin,)."""
     skin_texcoordadr: torch.Tensor
-    """Texcoord data address; -1: no texcoord, int32, shape (num_envs, nskin)."""
+    """Texcoord data address; -1: no texcoord, int32, shape (nskin,)."""
     skin_faceadr: torch.Tensor
-    """First face address, int32, shape (num_envs, nskin)."""
+    """First face address, int32, shape (nskin,)."""
     skin_facenum: torch.Tensor
-    """Number of faces, int32, shape (num_envs, nskin)."""
+    """Number of faces, int32, shape (nskin,)."""
     skin_boneadr: torch.Tensor
-    """First bone in skin, int32, shape (num_envs, nskin)."""
+    """First bone in skin, int32, shape (nskin,)."""
     skin_bonenum: torch.Tensor
-    """Number of bones in skin, int32, shape (num_envs, nskin)."""
+    """Number of bones in skin, int32, shape (nskin,)."""
     skin_vert: torch.Tensor
-    """Vertex positions for all skin meshes, float32, shape (num_envs, nskinvert, 3)."""
+    """Vertex positions for all skin meshes, float32, shape (nskinvert, 3)."""
     skin_texcoord: torch.Tensor
-    """Vertex texcoords for all skin meshes, float32, shape (num_envs, nskintexvert, 2)."""
+    """Vertex texcoords for all skin meshes, float32, shape (nskintexvert, 2)."""
     skin_face: torch.Tensor
-    """Triangle faces for all skin meshes, int32, shape (num_envs, nskinface, 3)."""
+    """Triangle faces for all skin meshes, int32, shape (nskinface, 3)."""
     skin_bonevertadr: torch.Tensor
-    """First vertex in each bone, int32, shape (num_envs, nskinbone)."""
+    """First vertex in each bone, int32, shape (nskinbone,)."""
     skin_bonevertnum: torch.Tensor
-    """Number of vertices in each bone, int32, shape (num_envs, nskinbone)."""
+    """Number of vertices in each bone, int32, shape (nskinbone,)."""
     skin_bonebindpos: torch.Tensor
-    """Bind pos of each bone, float32, shape (num_envs, nskinbone, 3)."""
+    """Bind pos of each bone, float32, shape (nskinbone, 3)."""
     skin_bonebindquat: torch.Tensor
-    """Bind quat of each bone, float32, shape (num_envs, nskinbone, 4)."""
+    """Bind quat of each bone, float32, shape (nskinbone, 4)."""
     skin_bonebodyid: torch.Tensor
-    """Body id of each bone, int32, shape (num_envs, nskinbone)."""
+    """Body id of each bone, int32, shape (nskinbone,)."""
     skin_bonevertid: torch.Tensor
-    """Mesh ids of vertices in each bone, int32, shape (num_envs, nskinbonevert)."""
+    """Mesh ids of vertices in each bone, int32, shape (nskinbonevert,)."""
     skin_bonevertweight: torch.Tensor
-    """Weights of vertices in each bone, float32, shape (num_envs, nskinbonevert)."""
+    """Weights of vertices in each bone, float32, shape (nskinbonevert,)."""
     skin_pathadr: torch.Tensor
-    """Address of asset path for skin; -1: none, int32, shape (num_envs, nskin)."""
+    """Address of asset path for skin; -1: none, int32, shape (nskin,)."""
     hfield_size: torch.Tensor
-    """(x, y, z_top, z_bottom), float32, shape (num_envs, nhfield, 4)."""
+    """(x, y, z_top, z_bottom), float32, shape (nhfield, 4)."""
     hfield_nrow: torch.Tensor
-    """Number of rows in grid, int32, shape (num_envs, nhfield)."""
+    """Number of rows in grid, int32, shape (nhfield,)."""
     hfield_ncol: torch.Tensor
-    """Number of columns in grid, int32, shape (num_envs, nhfield)."""
+    """Number of columns in grid, int32, shape (nhfield,)."""
     hfield_adr: torch.Tensor
-    """Address in hfield_data, int32, shape (num_envs, nhfield)."""
+    """Address in hfield_data, int32, shape (nhfield,)."""
     hfield_data: torch.Tensor
-    """Elevation data, float32, shape (num_envs, nhfielddata)."""
+    """Elevation data, float32, shape (nhfielddata,)."""
     hfield_pathadr: torch.Tensor
-    """Address of hfield asset path; -1: none, int32, shape (num_envs, nhfield)."""
+    """Address of hfield asset path; -1: none, int32, shape (nhfield,)."""
     tex_type: torch.Tensor
-    """Texture type (mjtTexture), int32, shape (num_envs, ntex)."""
+    """Texture type (mjtTexture), int32, shape (ntex,)."""
     tex_colorspace: torch.Tensor
-    """Texture colorspace (mjtColorSpace), int32, shape (num_envs, ntex)."""
+    """Texture colorspace (mjtColorSpace), int32, shape (ntex,)."""
     tex_height: torch.Tensor
-    """Number of rows in texture image, int32, shape (num_envs, ntex)."""
+    """Number of rows in texture image, int32, shape (ntex,)."""
     tex_width: torch.Tensor
-    """Number of columns in texture image, int32, shape (num_envs, ntex)."""
+    """Number of columns in texture image, int32, shape (ntex,)."""
     tex_nchannel: torch.Tensor
-    """Number of channels in texture image, int32, shape (num_envs, ntex)."""
+    """Number of channels in texture image, int32, shape (ntex,)."""
     tex_data: torch.Tensor
-    """Pixel values, uint8, shape (num_envs, ntexdata)."""
+    """Pixel values, uint8, shape (ntexdata,)."""
     tex_pathadr: torch.Tensor
-    """Address of texture asset path; -1: none, int32, shape (num_envs, ntex)."""
+    """Address of texture asset path; -1: none, int32, shape (ntex,)."""
     tex_contenttypeadr: torch.Tensor
-    """Content type address in paths; -1: none, int32, shape (num_envs, ntex)."""
+    """Content type address in paths; -1: none, int32, shape (ntex,)."""
     mat_texid: torch.Tensor
     """Indices of textures; -1: none, int32, shape (num_envs, nmat, 10)."""
     mat_texuniform: torch.Tensor
@@ -1199,21 +1200,21 @@ class ModelView(_ModelFields):
     mat_shininess: torch.Tensor
     """Shininess coef, float32, shape (num_envs, nmat). Values from 0 to 1."""
     mat_reflectance: torch.Tensor
-    """Reflectance (0: disable), float32, shape (num_envs, nmat)."""
+    """Reflectance (0: disable), float32, shape (nmat,)."""
     mat_metallic: torch.Tensor
-    """Metallic coef, float32, shape (num_envs, nmat)."""
+    """Metallic coef, float32, shape (nmat,)."""
     mat_roughness: torch.Tensor
-    """Roughness coef, float32, shape (num_envs, nmat)."""
+    """Roughness coef, float32, shape (nmat,)."""
     mat_rgba: torch.Tensor
     """Rgba, float32, shape (num_envs, nmat, 4). Values from 0 to 1."""
     pair_dim: torch.Tensor
-    """Contact dimensionality, int32, shape (num_envs, npair)."""
+    """Contact dimensionality, int32, shape (npair,)."""
     pair_geom1: torch.Tensor
-    """Id of geom1, int32, shape (num_envs, npair)."""
+    """Id of geom1, int32, shape (npair,)."""
     pair_geom2: torch.Tensor
-    """Id of geom2, int32, shape (num_envs, npair)."""
+    """Id of geom2, int32, shape (npair,)."""
     pair_signature: torch.Tensor
-    """Body1 << 16 + body2, int32, shape (num_envs, npair)."""
+    """Body1 << 16 + body2, int32, shape (npair,)."""
     pair_solref: torch.Tensor
     """Solver reference: contact normal, float32, shape (num_envs, npair, 2)."""
     pair_solreffriction: torch.Tensor
@@ -1230,17 +1231,17 @@ class ModelView(_ModelFields):
     pair_friction: torch.Tensor
     """Tangent1, 2, spin, roll1, 2, float32, shape (num_envs, npair, 5). Values at least 0."""
     exclude_signature: torch.Tensor
-    """Body1 << 16 + body2, int32, shape (num_envs, nexclude)."""
+    """Body1 << 16 + body2, int32, shape (nexclude,)."""
     eq_type: torch.Tensor
-    """Constraint type (mjtEq), int32, shape (num_envs, neq)."""
+    """Constraint type (mjtEq), int32, shape (neq,)."""
     eq_obj1id: torch.Tensor
-    """Id of object 1, int32, shape (num_envs, neq)."""
+    """Id of object 1, int32, shape (neq,)."""
     eq_obj2id: torch.Tensor
-    """Id of object 2, int32, shape (num_envs, neq)."""
+    """Id of object 2, int32, shape (neq,)."""
     eq_objtype: torch.Tensor
-    """Type of both objects (mjtObj), int32, shape (num_envs, neq)."""
+    """Type of both objects (mjtObj), int32, shape (neq,)."""
     eq_active0: torch.Tensor
-    """Initial enable/disable constraint state, bool, shape (num_envs, neq)."""
+    """Initial enable/disable constraint state, bool, shape (neq,)."""
     eq_solref: torch.Tensor
     """Constraint solver reference, float32, shape (num_envs, neq, 2)."""
     eq_solimp: torch.Tensor
@@ -1250,35 +1251,35 @@ class ModelView(_ModelFields):
     `set_const` on native and `set_const_0` on warp. Anchors and poses that follow from others are
     overwritten."""
     tendon_type: torch.Tensor
-    """Type of tendon (mjtTendon), int32, shape (num_envs, ntendon)."""
+    """Type of tendon (mjtTendon), int32, shape (ntendon,)."""
     tendon_adr: torch.Tensor
-    """Address of first object in tendon's path, int32, shape (num_envs, ntendon)."""
+    """Address of first object in tendon's path, int32, shape (ntendon,)."""
     tendon_num: torch.Tensor
-    """Number of objects in tendon's path, int32, shape (num_envs, ntendon)."""
+    """Number of objects in tendon's path, int32, shape (ntendon,)."""
     tendon_matid: torch.Tensor
-    """Material id for rendering, int32, shape (num_envs, ntendon)."""
+    """Material id for rendering, int32, shape (ntendon,)."""
     tendon_actuatorid: torch.Tensor
-    """Actuator contributing damping / armature, int32, shape (num_envs, ntendon)."""
+    """Actuator contributing damping / armature, int32, shape (ntendon,)."""
     tendon_group: torch.Tensor
-    """Group for visibility, int32, shape (num_envs, ntendon)."""
+    """Group for visibility, int32, shape (ntendon,)."""
     tendon_plasticadr: torch.Tensor
-    """Start addr in plastic state (-1: none), int32, shape (num_envs, ntendon)."""
+    """Start addr in plastic state (-1: none), int32, shape (ntendon,)."""
     tendon_treenum: torch.Tensor
-    """Number of trees along tendon's path, int32, shape (num_envs, ntendon)."""
+    """Number of trees along tendon's path, int32, shape (ntendon,)."""
     tendon_treeid: torch.Tensor
-    """First two trees along tendon's path, int32, shape (num_envs, ntendon, 2)."""
+    """First two trees along tendon's path, int32, shape (ntendon, 2)."""
     ten_J_rownnz: torch.Tensor
-    """Number of non-zeros in Jacobian row, int32, shape (num_envs, ntendon)."""
+    """Number of non-zeros in Jacobian row, int32, shape (ntendon,)."""
     ten_J_rowadr: torch.Tensor
-    """Row start address in colind array, int32, shape (num_envs, ntendon)."""
+    """Row start address in colind array, int32, shape (ntendon,)."""
     ten_J_colind: torch.Tensor
-    """Column indices in sparse Jacobian, int32, shape (num_envs, nJten)."""
+    """Column indices in sparse Jacobian, int32, shape (nJten,)."""
     tendon_limited: torch.Tensor
-    """Does tendon have length limits, bool, shape (num_envs, ntendon)."""
+    """Does tendon have length limits, bool, shape (ntendon,)."""
     tendon_actfrclimited: torch.Tensor
-    """Does tendon have actuator force limits, bool, shape (num_envs, ntendon)."""
+    """Does tendon have actuator force limits, bool, shape (ntendon,)."""
     tendon_width: torch.Tensor
-    """Width for rendering, float32, shape (num_envs, ntendon)."""
+    """Width for rendering, float32, shape (ntendon,)."""
     tendon_solref_lim: torch.Tensor
     """Constraint solver reference: limit, float32, shape (num_envs, ntendon, 2)."""
     tendon_solimp_lim: torch.Tensor
@@ -1323,39 +1324,39 @@ class ModelView(_ModelFields):
     tendon_invweight0: torch.Tensor
     """Inv. weight in qpos0, float32, shape (num_envs, ntendon)."""
     tendon_user: torch.Tensor
-    """User data, float32, shape (num_envs, ntendon, nuser_tendon)."""
+    """User data, float32, shape (ntendon, nuser_tendon)."""
     tendon_rgba: torch.Tensor
-    """Rgba when material is omitted, float32, shape (num_envs, ntendon, 4)."""
+    """Rgba when material is omitted, float32, shape (ntendon, 4)."""
     wrap_type: torch.Tensor
-    """Wrap object type (mjtWrap), int32, shape (num_envs, nwrap)."""
+    """Wrap object type (mjtWrap), int32, shape (nwrap,)."""
     wrap_objid: torch.Tensor
-    """Object id: geom, site, joint, int32, shape (num_envs, nwrap)."""
+    """Object id: geom, site, joint, int32, shape (nwrap,)."""
     wrap_prm: torch.Tensor
-    """Divisor, joint coef, or site id, float32, shape (num_envs, nwrap)."""
+    """Divisor, joint coef, or site id, float32, shape (nwrap,)."""
     actuator_trntype: torch.Tensor
-    """Transmission type (mjtTrn), int32, shape (num_envs, nactuator)."""
+    """Transmission type (mjtTrn), int32, shape (nactuator,)."""
     actuator_dyntype: torch.Tensor
-    """Dynamics type (mjtDyn), int32, shape (num_envs, nactuator)."""
+    """Dynamics type (mjtDyn), int32, shape (nactuator,)."""
     actuator_gaintype: torch.Tensor
-    """Gain type (mjtGain), int32, shape (num_envs, nactuator)."""
+    """Gain type (mjtGain), int32, shape (nactuator,)."""
     actuator_biastype: torch.Tensor
-    """Bias type (mjtBias), int32, shape (num_envs, nactuator)."""
+    """Bias type (mjtBias), int32, shape (nactuator,)."""
     actuator_ctrladr: torch.Tensor
-    """Address of first control, int32, shape (num_envs, nactuator)."""
+    """Address of first control, int32, shape (nactuator,)."""
     actuator_ctrlnum: torch.Tensor
-    """Number of controls, int32, shape (num_envs, nactuator)."""
+    """Number of controls, int32, shape (nactuator,)."""
     actuator_ctrlspec: torch.Tensor
-    """Input signature, scoped by gaintype, int32, shape (num_envs, nactuator)."""
+    """Input signature, scoped by gaintype, int32, shape (nactuator,)."""
     actuator_outadr: torch.Tensor
-    """Address of first force output, int32, shape (num_envs, nactuator)."""
+    """Address of first force output, int32, shape (nactuator,)."""
     actuator_outnum: torch.Tensor
-    """Number of force outputs, from trntype, int32, shape (num_envs, nactuator)."""
+    """Number of force outputs, from trntype, int32, shape (nactuator,)."""
     actuator_actadr: torch.Tensor
-    """First activation address; -1: stateless, int32, shape (num_envs, nactuator)."""
+    """First activation address; -1: stateless, int32, shape (nactuator,)."""
     actuator_actnum: torch.Tensor
-    """Number of activation variables, int32, shape (num_envs, nactuator)."""
+    """Number of activation variables, int32, shape (nactuator,)."""
     actuator_trnid: torch.Tensor
-    """Transmission id: joint, tendon, site, int32, shape (num_envs, nactuator, 2)."""
+    """Transmission id: joint, tendon, site, int32, shape (nactuator, 2)."""
     actuator_cranklength: torch.Tensor
     """Crank length for slider-crank, float32, shape (num_envs, nactuator). Values at least 0. After
     a change, recompute `set_const` on native and `set_const_0` on warp."""
@@ -1366,11 +1367,11 @@ class ModelView(_ModelFields):
     actuator_biasprm: torch.Tensor
     """Bias parameters, float32, shape (num_envs, nactuator, 10)."""
     actuator_actlimited: torch.Tensor
-    """Is activation limited, bool, shape (num_envs, nactuator)."""
+    """Is activation limited, bool, shape (nactuator,)."""
     actuator_actrange: torch.Tensor
     """Range of activations, float32, shape (num_envs, nactuator, 2). Values in ascending order."""
     actuator_actearly: torch.Tensor
-    """Step activation before force, bool, shape (num_envs, nactuator)."""
+    """Step activation before force, bool, shape (nactuator,)."""
     actuator_history: torch.Tensor
     """History buffer: [nsample, interp], int32, shape (num_envs, nactuator, 2). Addresses and sizes
     of buffers: leave as compiled."""
@@ -1390,17 +1391,17 @@ class ModelView(_ModelFields):
     least 0. After a change, recompute `set_const` on native and `set_const_0` on warp. Not from
     zero."""
     actuator_group: torch.Tensor
-    """Group for visibility, int32, shape (num_envs, nactuator)."""
+    """Group for visibility, int32, shape (nactuator,)."""
     actuator_user: torch.Tensor
-    """User data, float32, shape (num_envs, nactuator, nuser_actuator)."""
+    """User data, float32, shape (nactuator, nuser_actuator)."""
     actuator_plugin: torch.Tensor
-    """Plugin instance id; -1: not a plugin, int32, shape (num_envs, nactuator)."""
+    """Plugin instance id; -1: not a plugin, int32, shape (nactuator,)."""
     actuator_forcelimited: torch.Tensor
-    """Is force limited, bool, shape (num_envs, nactuator)."""
+    """Is force limited, bool, shape (nactuator,)."""
     actuator_forcerange: torch.Tensor
     """Range of forces, float32, shape (num_envs, nactuator, 2). Values in ascending order."""
     actuator_ctrllimited: torch.Tensor
-    """Is control limited, bool, shape (num_envs, nu)."""
+    """Is control limited, bool, shape (nu,)."""
     actuator_ctrlrange: torch.Tensor
     """Range of controls, float32, shape (num_envs, nu, 2). Values in ascending order."""
     actuator_gear: torch.Tensor
@@ -1409,33 +1410,33 @@ class ModelView(_ModelFields):
     actuator_acc0: torch.Tensor
     """Acceleration from unit force in qpos0, float32, shape (num_envs, nout)."""
     actuator_length0: torch.Tensor
-    """Actuator length in qpos0, float32, shape (num_envs, nout)."""
+    """Actuator length in qpos0, float32, shape (nout,)."""
     actuator_lengthrange: torch.Tensor
     """Feasible actuator length range, float32, shape (num_envs, nout, 2)."""
     sensor_type: torch.Tensor
-    """Sensor type (mjtSensor), int32, shape (num_envs, nsensor)."""
+    """Sensor type (mjtSensor), int32, shape (nsensor,)."""
     sensor_datatype: torch.Tensor
-    """Numeric data type (mjtDataType), int32, shape (num_envs, nsensor)."""
+    """Numeric data type (mjtDataType), int32, shape (nsensor,)."""
     sensor_needstage: torch.Tensor
-    """Required compute stage (mjtStage), int32, shape (num_envs, nsensor)."""
+    """Required compute stage (mjtStage), int32, shape (nsensor,)."""
     sensor_objtype: torch.Tensor
-    """Type of sensorized object (mjtObj), int32, shape (num_envs, nsensor)."""
+    """Type of sensorized object (mjtObj), int32, shape (nsensor,)."""
     sensor_objid: torch.Tensor
-    """Id of sensorized object, int32, shape (num_envs, nsensor)."""
+    """Id of sensorized object, int32, shape (nsensor,)."""
     sensor_reftype: torch.Tensor
-    """Type of reference frame (mjtObj), int32, shape (num_envs, nsensor)."""
+    """Type of reference frame (mjtObj), int32, shape (nsensor,)."""
     sensor_refid: torch.Tensor
-    """Id of reference frame; -1: global frame, int32, shape (num_envs, nsensor)."""
+    """Id of reference frame; -1: global frame, int32, shape (nsensor,)."""
     sensor_intprm: torch.Tensor
-    """Sensor parameters, int32, shape (num_envs, nsensor, 3)."""
+    """Sensor parameters, int32, shape (nsensor, 3)."""
     sensor_dim: torch.Tensor
-    """Number of scalar outputs, int32, shape (num_envs, nsensor)."""
+    """Number of scalar outputs, int32, shape (nsensor,)."""
     sensor_adr: torch.Tensor
-    """Address in sensor array, int32, shape (num_envs, nsensor)."""
+    """Address in sensor array, int32, shape (nsensor,)."""
     sensor_cutoff: torch.Tensor
-    """Cutoff for real and positive; 0: ignore, float32, shape (num_envs, nsensor)."""
+    """Cutoff for real and positive; 0: ignore, float32, shape (nsensor,)."""
     sensor_noise: torch.Tensor
-    """Noise standard deviation, float32, shape (num_envs, nsensor)."""
+    """Noise standard deviation, float32, shape (nsensor,)."""
     sensor_history: torch.Tensor
     """History buffer: [nsample, interp], int32, shape (num_envs, nsensor, 2). Addresses and sizes
     of buffers: leave as compiled."""
@@ -1447,124 +1448,124 @@ class ModelView(_ModelFields):
     sensor_interval: torch.Tensor
     """Interval: [period, phase] in seconds, float32, shape (num_envs, nsensor, 2)."""
     sensor_user: torch.Tensor
-    """User data, float32, shape (num_envs, nsensor, nuser_sensor)."""
+    """User data, float32, shape (nsensor, nuser_sensor)."""
     sensor_plugin: torch.Tensor
-    """Plugin instance id; -1: not a plugin, int32, shape (num_envs, nsensor)."""
+    """Plugin instance id; -1: not a plugin, int32, shape (nsensor,)."""
     plugin: torch.Tensor
-    """Globally registered plugin slot number, int32, shape (num_envs, nplugin)."""
+    """Globally registered plugin slot number, int32, shape (nplugin,)."""
     plugin_stateadr: torch.Tensor
-    """Address in the plugin state array, int32, shape (num_envs, nplugin)."""
+    """Address in the plugin state array, int32, shape (nplugin,)."""
     plugin_statenum: torch.Tensor
-    """Number of states in the plugin instance, int32, shape (num_envs, nplugin)."""
+    """Number of states in the plugin instance, int32, shape (nplugin,)."""
     plugin_attradr: torch.Tensor
-    """Address to each instance's config attrib, int32, shape (num_envs, nplugin)."""
+    """Address to each instance's config attrib, int32, shape (nplugin,)."""
     numeric_adr: torch.Tensor
-    """Address of field in numeric_data, int32, shape (num_envs, nnumeric)."""
+    """Address of field in numeric_data, int32, shape (nnumeric,)."""
     numeric_size: torch.Tensor
-    """Size of numeric field, int32, shape (num_envs, nnumeric)."""
+    """Size of numeric field, int32, shape (nnumeric,)."""
     numeric_data: torch.Tensor
-    """Array of all numeric fields, float32, shape (num_envs, nnumericdata)."""
+    """Array of all numeric fields, float32, shape (nnumericdata,)."""
     text_adr: torch.Tensor
-    """Address of text in text_data, int32, shape (num_envs, ntext)."""
+    """Address of text in text_data, int32, shape (ntext,)."""
     text_size: torch.Tensor
-    """Size of text field (strlen+1), int32, shape (num_envs, ntext)."""
+    """Size of text field (strlen+1), int32, shape (ntext,)."""
     tuple_adr: torch.Tensor
-    """Address of text in text_data, int32, shape (num_envs, ntuple)."""
+    """Address of text in text_data, int32, shape (ntuple,)."""
     tuple_size: torch.Tensor
-    """Number of objects in tuple, int32, shape (num_envs, ntuple)."""
+    """Number of objects in tuple, int32, shape (ntuple,)."""
     tuple_objtype: torch.Tensor
-    """Array of object types in all tuples, int32, shape (num_envs, ntupledata)."""
+    """Array of object types in all tuples, int32, shape (ntupledata,)."""
     tuple_objid: torch.Tensor
-    """Array of object ids in all tuples, int32, shape (num_envs, ntupledata)."""
+    """Array of object ids in all tuples, int32, shape (ntupledata,)."""
     tuple_objprm: torch.Tensor
-    """Array of object params in all tuples, float32, shape (num_envs, ntupledata)."""
+    """Array of object params in all tuples, float32, shape (ntupledata,)."""
     key_time: torch.Tensor
-    """Key time, float32, shape (num_envs, nkey)."""
+    """Key time, float32, shape (nkey,)."""
     key_qpos: torch.Tensor
-    """Key position, float32, shape (num_envs, nkey, nq)."""
+    """Key position, float32, shape (nkey, nq)."""
     key_qvel: torch.Tensor
-    """Key velocity, float32, shape (num_envs, nkey, nv)."""
+    """Key velocity, float32, shape (nkey, nv)."""
     key_act: torch.Tensor
-    """Key activation, float32, shape (num_envs, nkey, na)."""
+    """Key activation, float32, shape (nkey, na)."""
     key_mpos: torch.Tensor
-    """Key mocap position, float32, shape (num_envs, nkey, nmocap*3)."""
+    """Key mocap position, float32, shape (nkey, nmocap*3)."""
     key_mquat: torch.Tensor
-    """Key mocap quaternion, float32, shape (num_envs, nkey, nmocap*4)."""
+    """Key mocap quaternion, float32, shape (nkey, nmocap*4)."""
     key_ctrl: torch.Tensor
-    """Key control, float32, shape (num_envs, nkey, nu)."""
+    """Key control, float32, shape (nkey, nu)."""
     key_plastic: torch.Tensor
-    """Key plastic state, float32, shape (num_envs, nkey, nplastic)."""
+    """Key plastic state, float32, shape (nkey, nplastic)."""
     name_bodyadr: torch.Tensor
-    """Body name pointers, int32, shape (num_envs, nbody)."""
+    """Body name pointers, int32, shape (nbody,)."""
     name_jntadr: torch.Tensor
-    """Joint name pointers, int32, shape (num_envs, njnt)."""
+    """Joint name pointers, int32, shape (njnt,)."""
     name_geomadr: torch.Tensor
-    """Geom name pointers, int32, shape (num_envs, ngeom)."""
+    """Geom name pointers, int32, shape (ngeom,)."""
     name_siteadr: torch.Tensor
-    """Site name pointers, int32, shape (num_envs, nsite)."""
+    """Site name pointers, int32, shape (nsite,)."""
     name_camadr: torch.Tensor
-    """Camera name pointers, int32, shape (num_envs, ncam)."""
+    """Camera name pointers, int32, shape (ncam,)."""
     name_lightadr: torch.Tensor
-    """Light name pointers, int32, shape (num_envs, nlight)."""
+    """Light name pointers, int32, shape (nlight,)."""
     name_flexadr: torch.Tensor
-    """Flex name pointers, int32, shape (num_envs, nflex)."""
+    """Flex name pointers, int32, shape (nflex,)."""
     name_meshadr: torch.Tensor
-    """Mesh name pointers, int32, shape (num_envs, nmesh)."""
+    """Mesh name pointers, int32, shape (nmesh,)."""
     name_skinadr: torch.Tensor
-    """Skin name pointers, int32, shape (num_envs, nskin)."""
+    """Skin name pointers, int32, shape (nskin,)."""
     name_hfieldadr: torch.Tensor
-    """Hfield name pointers, int32, shape (num_envs, nhfield)."""
+    """Hfield name pointers, int32, shape (nhfield,)."""
     name_texadr: torch.Tensor
-    """Texture name pointers, int32, shape (num_envs, ntex)."""
+    """Texture name pointers, int32, shape (ntex,)."""
     name_matadr: torch.Tensor
-    """Material name pointers, int32, shape (num_envs, nmat)."""
+    """Material name pointers, int32, shape (nmat,)."""
     name_pairadr: torch.Tensor
-    """Geom pair name pointers, int32, shape (num_envs, npair)."""
+    """Geom pair name pointers, int32, shape (npair,)."""
     name_excludeadr: torch.Tensor
-    """Exclude name pointers, int32, shape (num_envs, nexclude)."""
+    """Exclude name pointers, int32, shape (nexclude,)."""
     name_eqadr: torch.Tensor
-    """Equality constraint name pointers, int32, shape (num_envs, neq)."""
+    """Equality constraint name pointers, int32, shape (neq,)."""
     name_tendonadr: torch.Tensor
-    """Tendon name pointers, int32, shape (num_envs, ntendon)."""
+    """Tendon name pointers, int32, shape (ntendon,)."""
     name_actuatoradr: torch.Tensor
-    """Actuator name pointers, int32, shape (num_envs, nactuator)."""
+    """Actuator name pointers, int32, shape (nactuator,)."""
     name_sensoradr: torch.Tensor
-    """Sensor name pointers, int32, shape (num_envs, nsensor)."""
+    """Sensor name pointers, int32, shape (nsensor,)."""
     name_numericadr: torch.Tensor
-    """Numeric name pointers, int32, shape (num_envs, nnumeric)."""
+    """Numeric name pointers, int32, shape (nnumeric,)."""
     name_textadr: torch.Tensor
-    """Text name pointers, int32, shape (num_envs, ntext)."""
+    """Text name pointers, int32, shape (ntext,)."""
     name_tupleadr: torch.Tensor
-    """Tuple name pointers, int32, shape (num_envs, ntuple)."""
+    """Tuple name pointers, int32, shape (ntuple,)."""
     name_keyadr: torch.Tensor
-    """Keyframe name pointers, int32, shape (num_envs, nkey)."""
+    """Keyframe name pointers, int32, shape (nkey,)."""
     name_pluginadr: torch.Tensor
-    """Plugin instance name pointers, int32, shape (num_envs, nplugin)."""
+    """Plugin instance name pointers, int32, shape (nplugin,)."""
     names_map: torch.Tensor
-    """Internal hash map of names, int32, shape (num_envs, nnames_map)."""
+    """Internal hash map of names, int32, shape (nnames_map,)."""
     B_rownnz: torch.Tensor
-    """Body-dof: non-zeros in each row, int32, shape (num_envs, nbody)."""
+    """Body-dof: non-zeros in each row, int32, shape (nbody,)."""
     B_rowadr: torch.Tensor
-    """Body-dof: row addresses, int32, shape (num_envs, nbody)."""
+    """Body-dof: row addresses, int32, shape (nbody,)."""
     B_colind: torch.Tensor
-    """Body-dof: column indices, int32, shape (num_envs, nB)."""
+    """Body-dof: column indices, int32, shape (nB,)."""
     M_rownnz: torch.Tensor
-    """Reduced inertia: non-zeros in each row, int32, shape (num_envs, nv)."""
+    """Reduced inertia: non-zeros in each row, int32, shape (nv,)."""
     M_rowadr: torch.Tensor
-    """Reduced inertia: row addresses, int32, shape (num_envs, nv)."""
+    """Reduced inertia: row addresses, int32, shape (nv,)."""
     M_colind: torch.Tensor
-    """Reduced inertia: column indices, int32, shape (num_envs, nC)."""
+    """Reduced inertia: column indices, int32, shape (nC,)."""
     mapM2M: torch.Tensor
-    """Index mapping from qM to M, int32, shape (num_envs, nC)."""
+    """Index mapping from qM to M, int32, shape (nC,)."""
     D_rownnz: torch.Tensor
-    """Full inertia: non-zeros in each row, int32, shape (num_envs, nv)."""
+    """Full inertia: non-zeros in each row, int32, shape (nv,)."""
     D_rowadr: torch.Tensor
-    """Full inertia: row addresses, int32, shape (num_envs, nv)."""
+    """Full inertia: row addresses, int32, shape (nv,)."""
     D_diag: torch.Tensor
-    """Full inertia: index of diagonal element, int32, shape (num_envs, nv)."""
+    """Full inertia: index of diagonal element, int32, shape (nv,)."""
     D_colind: torch.Tensor
-    """Full inertia: column indices, int32, shape (num_envs, nD)."""
+    """Full inertia: column indices, int32, shape (nD,)."""
     mapM2D: torch.Tensor
-    """Index mapping from M to D, int32, shape (num_envs, nD)."""
+    """Index mapping from M to D, int32, shape (nD,)."""
     mapD2M: torch.Tensor
-    """Index mapping from D to M, int32, shape (num_envs, nC)."""
+    """Index mapping from D to M, int32, shape (nC,)."""

@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.spec.elements import SpecElement
-from manyworlds.validation.names import near_matches, resolve_expr, resolve_matching_names
+from manyworlds.validation.names import filter_ids, near_matches, resolve_expr
 
 _Element = TypeVar("_Element", bound=SpecElement)
 _TEXTURE_TYPES = {
@@ -551,8 +551,7 @@ def _select(elements: Iterable[_Element], exprs: Sequence[str]) -> list[_Element
     """Return the elements whose names match any of the patterns, each of which must match one."""
     elements = list(elements)
     names = [_name(element) for element in elements]
-    ids = {i for expr in exprs for i in resolve_matching_names(expr, names)[0]}
-    return [elements[i] for i in sorted(ids)]
+    return [elements[i] for i in filter_ids(exprs, names)]
 
 
 def _by_name(

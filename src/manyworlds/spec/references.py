@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 
 from manyworlds.validation.names import free_name
+from manyworlds.validation.rules import refuse
 
 _LISTS = (
     "pairs",
@@ -39,9 +40,17 @@ def copy_spec(spec: mujoco.MjSpec) -> mujoco.MjSpec:
         count = len(getattr(spec, name))
         kept = len(getattr(copy, name))
         if kept != count:
-            spec.compile()  # raises MuJoCo's error, which names the reference
-            raise ValueError(f"MuJoCo copies {kept} of {count} {name}: check what they refer to.")
+            refuse(_why_incomplete(spec, f"MuJoCo copies {kept} of {count} {name}"))
     return copy
+
+
+def _why_incomplete(spec: mujoco.MjSpec, what: str) -> str:
+    """Return MuJoCo's error, which names the reference of an element that cannot be copied."""
+    try:
+        spec.compile()
+    except ValueError as error:
+        return str(error)
+    return f"{what}: check what they refer to."
 
 
 def check_keyframes(spec: mujoco.MjSpec) -> None:

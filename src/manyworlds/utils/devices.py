@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Iterator
@@ -78,6 +79,15 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@functools.lru_cache(maxsize=1024)
+def constants(
+    values: tuple[float, ...] | tuple[tuple[float, ...], ...], device: torch.device | str
+) -> torch.Tensor:
+    """Return a tensor of given numbers, to be read only; a copy at each use would wait for them."""
+    with torch.inference_mode(False):
+        return torch.tensor(values, device=device)
 
 
 class DeviceTimer:

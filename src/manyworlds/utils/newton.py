@@ -22,6 +22,8 @@ _CG = mujoco.mjtSolver.mjSOL_CG
 # With more degrees of freedom, dense Jacobians take more than four times the time of sparse ones,
 # and soon more memory than models ask for.
 _MOST_DENSE = 600
+_LEAST_SPARSE = 60
+"""Degrees of freedom from which on `jacobian="auto"` selects sparse Jacobians."""
 _DEFECTIVE = "4.0.0"
 SPARSITY_FIELDS = frozenset({"opt.jacobian", "opt.solver"})
 """Model fields that determine whether a sparse factorization is used."""
@@ -33,10 +35,21 @@ def newton_defect() -> str:
         return ""
     return (
         f"MuJoCo {_DEFECTIVE} can factorize sparse Hessians wrongly (4.0.1 does not), so that "
-        "robots and other models with hinges or slides, of 60 or more degrees of freedom and with "
-        "jacobian 'auto', are stepped with dense Jacobians, and those of more than "
-        f"{_MOST_DENSE} with the CG solver: correctly, but more slowly."
+        f"robots and other models with hinges or slides, of {_LEAST_SPARSE} or more degrees of "
+        "freedom and with jacobian 'auto', are stepped with dense Jacobians, and those of more "
+        f"than {_MOST_DENSE} with the CG solver: correctly, but more slowly."
     )
+
+
+def solver_note(model: mujoco.MjModel) -> str:
+    """Return a sentence if a model is stepped in the place of sparse Newton; empty otherwise."""
+    option = model.opt
+    instead = option.solver == _NEWTON and option.jacobian == _DENSE
+    if model.nv > _MOST_DENSE:
+        instead = option.solver == _CG and option.jacobian == _AUTO
+    if not instead or model.nv < _LEAST_SPARSE or _rows_in_threes(model):
+        return ""
+    return newton_defect()
 
 
 def avoid_sparse_newton(model: mujoco.MjModel) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from manyworlds.utils.state import Stateful
+from manyworlds.validation.host_reads import reads_are_free
 
 _Bound: TypeAlias = "torch.Tensor | float"  # quoted: torch is loaded at its first use
 
@@ -72,7 +73,7 @@ class RandomStream:
         self.states = states
         """State of each world's generator, shape [num_envs]."""
         self._host: np.ndarray | None = None
-        if states.device.type == "cpu":
+        if reads_are_free(states.device):
             self._host = states.numpy().view(np.uint64)
 
     def uniform(

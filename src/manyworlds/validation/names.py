@@ -1,7 +1,8 @@
 """Selection of names by regular expressions that must match the whole name.
 
 In a selection, every pattern must match a name, and no name may match twice. In a table of values
-by pattern, the first pattern that matches a name determines its value.
+by pattern, the first pattern that matches a name determines its value; `Rules` may let patterns in
+tables match beginnings of names, and only warn of those that match none.
 
 Elements that were attached with a prefix have names such as `left/elbow`. A pattern that matches
 no whole name is matched against the part that follows a `/`, so that `elbow` finds `left/elbow`,
@@ -14,6 +15,8 @@ import difflib
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TypeVar, overload
+
+from manyworlds.validation.rules import RULES, refuse
 
 V = TypeVar("V")
 _LETTERS = 3  # letters of a name for one that may be wrong
@@ -64,8 +67,23 @@ def resolve_matching_names_values(
 
 
 def filter_exp(exprs: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that patterns select, in their order; see `resolve_matching_names`."""
-    return tuple(resolve_matching_names(exprs, names)[1])
+    """Return the names that match any of some patterns, in their order; see `filter_ids`."""
+    return tuple(names[i] for i in filter_ids(exprs, names))
+
+
+def filter_ids(exprs: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Return the indices of the names that match any of some patterns.
+
+    Raises:
+        ValueError: a pattern matches none of the names, or is ambiguous.
+    """
+    found: set[int] = set()
+    for pattern in exprs:
+        hits = _match_in_table(pattern, names)
+        if not hits:
+            refuse(_no_match(pattern, names))
+        found.update(hits)
+    return sorted(found)
 
 
 def _select(patterns: Iterable[str], names: Sequence[str], preserve_order: bool) -> dict[int, str]:
@@ -108,7 +126,7 @@ def resolve_expr(
     """Look up the value of each name in a table of patterns; the first match wins.
 
     Args:
-        pattern_map: values by regular expression, which must match the whole name.
+        pattern_map: values by regular expression.
         names: the names to look up.
         default_val: value of names without a matching pattern.
 
@@ -117,11 +135,9 @@ def resolve_expr(
     """
     found: dict[int, V] = {}
     for pattern, value in pattern_map.items():
-        hits = match_ids(pattern, names)
+        hits = _match_in_table(pattern, names)
         if not hits and pattern != ".*":
-            raise ValueError(
-                f"Pattern '{pattern}' matches none of {list(names)}." + near_matches(pattern, names)
-            )
+            refuse(_no_match(pattern, names))
         for i in hits:
             found.setdefault(i, value)
     return tuple(found.get(i, default_val) for i in range(len(names)))
@@ -134,6 +150,20 @@ def resolve_field(
     if isinstance(field, Mapping):
         return resolve_expr(field, names, default_val)
     return (field,) * len(names)
+
+
+def _match_in_table(pattern: str, names: Sequence[str]) -> list[int]:
+    """Return the indices of the names that a pattern of a table matches, as the rules say."""
+    if RULES[-1].tables_match_prefixes:
+        matches = re.compile(pattern).match
+        found = [i for i, name in enumerate(names) if matches(name)]
+        if found:
+            return found
+    return match_ids(pattern, names)
+
+
+def _no_match(pattern: str, names: Sequence[str]) -> str:
+    return f"Pattern '{pattern}' matches none of {list(names)}." + near_matches(pattern, names)
 
 
 def match_ids(pattern: str, names: Sequence[str]) -> list[int]:

@@ -326,7 +326,7 @@ class _TrainingPage:
         self._sim_model = SimpleNamespace()
         self._take()
         self._world = WorldMirror(model, self._sim_model, fields)
-        self._server = new_server(host, port, web_origins=web_origins)
+        self._server = new_server(host, port, web_origins=web_origins, noun="training")
         self.url = page_url(self._server)
         self._view = FittedView(self._server)
         on_click = None

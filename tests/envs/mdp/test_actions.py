@@ -83,6 +83,26 @@ def test_each_kind_sets_its_own_target(env, cfg, names, target):
     assert not term.raw_action[1].any() and torch.equal(term.raw_action[2], action[2])
 
 
+def test_a_term_may_keep_its_last_targets():
+    """Make new tensors, so that kept targets of the last step stay as they were, resets included.
+
+    A rollout in inference mode may be followed by a reset outside of it.
+    """
+    env = make_env()
+    term = env.action_manager.get_term("position")
+    action = torch.randn(4, 2)
+    with torch.inference_mode():
+        env.step(action)
+    first = term._processed_actions
+    kept = first.clone()
+    env.step(-action)
+    second = term._processed_actions
+    env.reset(env_ids=[1])
+    assert torch.equal(first, kept) and not torch.equal(second, kept)
+    assert second[1].all() and not term._processed_actions[1].any()
+    assert torch.equal(term._processed_actions[2:], second[2:])
+
+
 def test_scale_and_offset_by_pattern(env):
     """Look up factors and offsets by name; the others are 1 and 0."""
     cfg = mdp.JointPositionActionCfg(

@@ -108,6 +108,9 @@ def test_the_lab_is_left_as_it_was():
         env.lab.set_mode("direct")
         env.close()
         assert lab.modes.mode == "live" and lab.environment.auto_reset
+        lab.modes.set("direct")
+        env.close()  # changes nothing
+        assert lab.modes.mode == "direct"
         with pytest.raises(ValueError, match=r"group 'x' does not exist: choose one of"):
             LabEnv(where, obs_group="x")
 

@@ -8,6 +8,7 @@ import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
 from manyworlds.lab.loop.physics_loop import PhysicsLoop
+from manyworlds.utils.newton import solver_note
 from tests.sparse_newton import branching_trees, dense
 
 AUTO, DENSE, SPARSE = (int(mujoco.mjtJacobian(i)) for i in (2, 0, 1))
@@ -37,6 +38,7 @@ def test_a_lab_begins_and_steps_with_dense_jacobians(lab):
     """Have the right accelerations before the first step, and the steps of plain MuJoCo."""
     model = branching_trees(9).compile()
     assert jacobian(lab) == lab.world.model.opt.jacobian == DENSE
+    assert "dense Jacobians" in solver_note(lab.loop.model)
     np.testing.assert_array_equal(lab.loop.data.qacc, dense(model))
     model.opt.jacobian = DENSE
     data = mujoco.MjData(model)
@@ -55,7 +57,7 @@ def test_options_that_change_meanwhile_follow_the_rule(lab):
     lab.set_option("solver", CG)
     lab.set_option("jacobian", AUTO)
     lab.step()
-    assert jacobian(lab) == AUTO
+    assert jacobian(lab) == AUTO and not solver_note(lab.loop.model)
     lab.loop.on_pre_step(lambda model, data, moved: setattr(model.opt, "solver", NEWTON))
     lab.step()
     assert jacobian(lab) == DENSE

@@ -258,3 +258,26 @@ def test_a_rebuild_keeps_what_the_browser_shows(arm, browser):
     browser.get_by_label("Body", exact=True).click()
     browser.get_by_role("option", name="box").wait_for()
     assert not page.errors
+
+
+_DROP = """
+([name, text]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([text], name));
+  window.dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
+}
+"""
+
+
+def test_a_dropped_file_is_added(arm, browser):
+    """Drop a model onto the page: the tab of the scene opens, and the model is in the world."""
+    lab, page = arm
+    browser.goto(page.url)
+    browser.get_by_role("tab", name="Scene").wait_for()
+    body = "<body name='cup'><freejoint/><geom size='.1'/></body>"
+    cup = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
+    browser.evaluate(_DROP, ["cup.xml", cup])
+    until(browser, lambda: "cup" in lab.scene.items, "the model is added")
+    browser.get_by_role("tab", name="Scene", selected=True).wait_for()
+    browser.get_by_text("Added 'cup'.").wait_for(state="attached")
+    assert not page.errors

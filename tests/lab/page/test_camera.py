@@ -18,6 +18,8 @@ from manyworlds.tasks import load_env_cfg
 from manyworlds.viewer.browser.framing import frame_all, frame_body
 from tests.browser import free_port
 from tests.lab.conftest import ARM
+from tests.lab.page.conftest import give
+from tests.lab.page.test_page import iterate_once
 
 BALLS = """
 <mujoco>
@@ -201,3 +203,37 @@ def test_a_robot_without_bodies_is_no_target():
     assert find_target(elements, "") == 0
     with pytest.raises(KeyError, match="'robot' has no body to look at: leave the name out"):
         find_target(elements, "robot")
+
+
+EYED = """
+<mujoco>
+  <worldbody>
+    <body name="head" pos="0 0 1"><freejoint/><geom name="head" size=".1"/>
+      <camera name="eye" pos=".2 0 0" xyaxes="0 -1 0 0 0 1" fovy="60"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_the_view_stays_at_a_camera_of_the_model(open_page, monkeypatch):
+    """Look through the eye of a head: browsers see from there along +x, also when it has moved."""
+    page = open_page(EYED, start_paused=True)
+    part = page.parts["CameraPart"]
+    camera = SimpleNamespace(position=np.zeros(3), look_at=np.zeros(3), fov=0.0)
+    client = SimpleNamespace(camera=camera, atomic=contextlib.nullcontext)
+    monkeypatch.setattr(page.server, "get_clients", lambda: {0: client})
+    assert part.through.visible and part.through.options == ("free view", "eye")
+    give(part.through, "eye")
+    page.update()
+    np.testing.assert_allclose(camera.position, (0.2, 0.0, 1.0), atol=1e-9)
+    ahead = camera.look_at - camera.position
+    np.testing.assert_allclose(ahead / np.linalg.norm(ahead), (1.0, 0.0, 0.0), atol=1e-9)
+    assert camera.fov == pytest.approx(np.deg2rad(60.0))
+
+    def fly(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        data.qpos[:3] = 1.0, 2.0, 3.0
+        mujoco.mj_forward(model, data)
+
+    page.lab.loop.do(fly)
+    iterate_once(page)
+    np.testing.assert_allclose(camera.position, (1.2, 2.0, 3.0), atol=1e-6)

@@ -31,7 +31,8 @@ from tests.waiting import PATIENCE_S
 GAMEPAD = """
 window.fakePad = null;
 navigator.getGamepads = () => [window.fakePad];
-window.plug = () => { window.fakePad = {id: "test pad", connected: true, axes: [0, 0, 0, 0],
+window.plug = () => { window.fakePad = {id: "test pad", connected: true,
+    mapping: "standard", axes: [0, 0, 0, 0],
     buttons: Array.from({length: 16}, () => ({value: 0, pressed: false}))}; };
 """
 
@@ -120,6 +121,13 @@ def test_gamepads_drive_and_vanish(driven, browser):
     twist_is(browser, lab, 0.8, 0.0, 0.0)
     browser.evaluate("fakePad.axes = [-1, 0, 1, 0]")
     twist_is(browser, lab, 0.0, 0.5, -1.57)
+    browser.evaluate("plug(); fakePad.id = 'other'; fakePad.mapping = ''; fakePad.axes[2] = -1")
+    box.get_by_text("other").wait_for()
+    twist_is(browser, lab, 0.0, 0.0, 0.0)  # of another layout: a trigger rests at -1
+    browser.evaluate("fakePad.axes = [0, -1, -1, 0]")
+    twist_is(browser, lab, 0.8, 0.0, 0.0)
+    browser.evaluate("plug()")
+    box.get_by_text("test pad").wait_for()
     browser.evaluate("fakePad = null")
     twist_is(browser, lab, 0.0, 0.0, 0.0)
     box.get_by_text("The gamepad 'test pad' is gone: its robot stops.").wait_for()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab.page.overlay_controls import OFF, ON
+from manyworlds.viewer.browser.geom_meshes import geom_surface
 from manyworlds.viewer.browser.overlays import shapes as draw
 from manyworlds.viewer.browser.overlays.captures import (
     CapturedContacts,
@@ -61,6 +62,7 @@ def shapes_of(page, name: str):
 def test_contacts_are_discs_and_arrows(page):
     """Draw a disc and an arrow a contact; an arrow's length is its force's, and at most 1 m."""
     data, part = page.lab.loop.data, page.parts["OverlayPart"]
+    part.boxes["tendons"].value = False
     for name in ("contact_points", "contact_forces"):
         part.boxes[name].value = True
     page.lab.pause()
@@ -346,6 +348,8 @@ def test_without_visuals_only_colliders_remain(page):
 
 def test_overlays_cost_nothing_when_off(page, monkeypatch):
     """Ask the loop for nothing while all is off, and once a picture while one is on."""
+    page.parts["OverlayPart"].boxes["tendons"].value = False
+    page.update()
     posts = []
     post = page.lab.loop.post
 
@@ -360,3 +364,36 @@ def test_overlays_cost_nothing_when_off(page, monkeypatch):
     for _ in range(4):
         page.update()
     assert len(posts) == 4
+
+
+STRANGERS = """
+<mujoco>
+  <extension><plugin plugin="mujoco.sdf.torus"><instance name="torus"/></plugin></extension>
+  <asset><mesh name="torus"><plugin instance="torus"/></mesh></asset>
+  <worldbody>
+    <geom type="plane" size="0 0 .1"/>
+    <geom name="ramp" type="plane" size="0 0 .1" pos="-2 0 0" euler="0 60 0"/>
+    <geom name="slab" type="plane" size=".5 .5 .1" pos="0 2 .5"/>
+    <body pos="0 0 1"><freejoint/>
+      <geom name="ring" type="sdf" mesh="torus"><plugin instance="torus"/></geom></body>
+    <site name="top" pos="1 0 2"/>
+    <body pos="1 0 1"><joint axis="0 1 0"/><geom name="arm" size=".1"/><site name="tip"/></body>
+  </worldbody>
+  <tendon><spatial name="muscle"><site site="top"/><site site="tip"/></spatial></tendon>
+</mujoco>
+"""
+
+
+def test_what_mujoco_draws_is_drawn(open_page):
+    """Show a signed distance field, planes of all kinds and a tendon: each of them is drawn."""
+    page = open_page(STRANGERS)
+    model = page.lab.world.model
+    drawn = {model.geom(geom).name for geom in page.context.view.grid.drawn_geoms}
+    assert drawn == {"ramp", "slab", "ring", "arm"}, "the lowest floor is the ground"
+    surface = geom_surface(model, model.geom("ramp").id)
+    reach = np.abs(surface.vertices).max(axis=0)
+    assert (reach[:2] > 10.0 * model.stat.extent).all() and reach[2] == 0.0
+    ring = geom_surface(model, model.geom("ring").id)
+    assert len(ring.faces) == model.mesh_facenum[0]
+    assert "tendons" in page.parts["OverlayPart"].enabled
+    assert ("cylinder",) in page.parts["OverlayPart"].overlays.shapes.handles

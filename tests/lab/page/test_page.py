@@ -451,16 +451,24 @@ def click(page, point) -> None:
 
 
 def test_a_click_selects_and_clears(page):
-    """Click a body: it is marked and stays selected; click the floor and the sky: it is not."""
+    """Click a body: it is tinted and stays selected; click the floor and the sky: it is not."""
     pull, snapshot = page.parts["PullPart"], page.lab.snapshot
+    tint = page.parts["SelectionPart"]
     click(page, snapshot.xpos[4])
-    assert page.context.body == 4 and pull.mark.visible
-    np.testing.assert_allclose(pull.mark.position, page.lab.snapshot.xpos[4])
+    page.update()
+    assert page.context.body == 4 and tint.label.visible
+    model = page.lab.world.model
+    assert tint.geoms == np.flatnonzero(model.geom_bodyid == 4).tolist()
+    assert tint.label.text == model.body(4).name
+    (drawn,) = tint.layer.handles.values()
+    np.testing.assert_allclose(
+        drawn.batched_positions, page.lab.snapshot.geom_xpos[tint.geoms], atol=1e-6
+    )
     iterate_once(page, 30)
     assert page.context.body == 4
     pull.click((1.5, 1.5, 1.0), (0.0, 0.0, -1.0))
     iterate_once(page)
-    assert page.context.body == 0 and not pull.mark.visible
+    assert page.context.body == 0 and not (tint.geoms or tint.label.visible)
     click(page, snapshot.xpos[4])
     pull.click((0.0, 0.0, 2.0), (0.0, 0.0, 1.0))
     assert page.context.body == 0

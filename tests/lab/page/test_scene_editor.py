@@ -39,10 +39,16 @@ def test_a_prop_is_added_moved_and_undone(scene):
     part.drag("update", np.array([1.5, 0.0, 0.5]), turn)
     page.update()
     assert lab.scene["box"].pos[0] == 1.0, "moved when the drag ends"
+    tint = page.parts["SelectionPart"]
+    (box,) = tint.layer.handles.values()
+    assert np.allclose(box.batched_positions, (1.5, 0.0, 0.5)), "a tint shows it there"
+    assert tint.label.text == "box" and tint.label.visible
     part.drag("end", np.array([2.0, 0.0, 0.5]), turn)
     page.update()
     assert np.allclose(lab.scene["box"].pos, (2.0, 0.0, 0.5)) and part.choice.value == "box"
-    choose(part.actions, "Duplicate")
+    assert "&#x27;box&#x27; was moved." in part.outcome.content
+    assert part.remove.label == "Remove 'box'"
+    press(part.duplicate)
     part.name.value = "crate"
     press(part.rename)
     page.update()
@@ -51,12 +57,12 @@ def test_a_prop_is_added_moved_and_undone(scene):
         choose(part.turns, label)
         page.update()
         assert part.choice.value == lab.scene.selected == name, "it stays the selected item"
-    choose(part.actions, "Remove")
+    press(part.remove)
     for label in ("Undo", "Undo", "Undo", "Undo", "Undo"):
         choose(part.turns, label)
         page.update()
     assert list(lab.scene.items) == ["upper", "ball", "post", "floor"]
-    assert "undone: add box" in part.outcome.content
+    assert "Undone: add box" in part.outcome.content
     choose(part.turns, "Undo")
     assert "nothing to undo" in part.outcome.content
     page.keys.actions["ctrl+shift+Z"]()
@@ -80,7 +86,7 @@ def test_errors_are_where_the_user_looks(scene, tmp_path, monkeypatch):
     assert "mass and inertia" in part.outcome.content and "bad" in part.outcome.content
     upload("virus.exe", b"")
     assert "is no model" in part.outcome.content
-    choose(part.actions, "Remove")
+    press(part.remove)
     assert "Select an item first" in part.outcome.content
     press(part.add_file)
     assert "path of a file" in part.outcome.content

@@ -88,14 +88,14 @@ def test_a_number_is_set_when_it_is_complete(arm, browser):
     browser.keyboard.press("Enter")
     until(browser, lambda: option.timestep == 0.005, "it is set")
     browser.wait_for_timeout(700)  # the page shows the options again
-    browser.keyboard.press("Control+A")
-    browser.keyboard.type("0.1.2", delay=100)
+    assert not field.evaluate("field => field == document.activeElement"), "Enter leaves it"
+    type_into(browser, field, "0.1.2", 0.1)
     assert field.input_value() == "0.1.2"
     browser.keyboard.press("Enter")
     until(browser, lambda: field.input_value() == "0.005", "it is restored")
-    assert field.evaluate("field => field.getAnimations().length") == 1
-    browser.keyboard.press("Control+A")
-    browser.keyboard.type("0.004", delay=100)
+    flashes = "field => field.getAnimations().some(each => !(each instanceof CSSTransition))"
+    assert field.evaluate(flashes)
+    type_into(browser, field, "0.004", 0.1)
     elsewhere.click()
     until(browser, lambda: option.timestep == 0.004, "it is set")
     browser.wait_for_timeout(700)  # the page describes the world again
@@ -149,8 +149,7 @@ def test_nothing_overwrites_what_is_typed(arm, browser):
     assert field.input_value() == "0.009"
     browser.keyboard.press("Escape")
     assert field.input_value() == "0.007"
-    browser.keyboard.press("Control+a")
-    browser.keyboard.type("0.003")
+    type_into(browser, field, "0.003", 0.1)
     step_up = field.locator("xpath=../..").locator("button").first
     step_up.click()  # commits only
     until(browser, lambda: lab.world.model.opt.timestep == 0.003, "the button commits")

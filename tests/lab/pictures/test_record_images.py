@@ -89,7 +89,7 @@ def test_images_are_recorded_with_the_session(lab, gl, tmp_path):
     assert np.abs(picture.astype(int) - images[0]).mean() < 4.0  # JPEG is not exact
     (_, content), *_ = topics["/camera/eye/calibration"]
     fx, fy, cx, cy = lab.camera("eye").frame().intrinsics
-    assert content["K"] == [fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0]
+    assert content["K"] == [fx, 0.0, cx - 0.5, 0.0, fy, cy - 0.5, 0.0, 0.0, 1.0]
     assert (content["width"], content["height"]) == (96, 64)
     assert content["frame_id"] == eye[0][1]["frame_id"] == "eye_optical_frame"
     poses = [

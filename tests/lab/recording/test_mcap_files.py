@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import mujoco
 import numpy as np
 import pytest
 from mcap.reader import make_reader
@@ -17,6 +18,7 @@ from manyworlds.lab.moments.recording import Recording, RecordingError
 from manyworlds.lab.recording.mcap_files import RecordingFile, read_mcap, write_mcap
 from manyworlds.utils.extras import MissingExtraError
 
+EMPTY = mujoco.MjModel.from_xml_string("<mujoco/>")
 RECORD = """
 import sys, time
 import mujoco
@@ -82,7 +84,7 @@ def test_other_programs_read_it(tmp_path):
 def test_files_that_end_early_are_read_up_to_there(tmp_path):
     """Cut a file anywhere: no frame of a whole portion is lost, and none is invented."""
     whole, path = make_recording(), tmp_path / "a.mcap"
-    file = RecordingFile(path, make_recording(0), 10_000)
+    file = RecordingFile(path, make_recording(0), EMPTY, 10_000)
     for part in range(4):
         for row in np.column_stack([whole.times, whole.values])[100 * part : 100 * (part + 1)]:
             file.put(row)
@@ -147,7 +149,7 @@ def test_lies_are_refused(tmp_path, change, message):
 def test_nobody_waits_for_a_slow_disk(tmp_path):
     """Give more rows than may wait: the file ends there and says so, and is read."""
     whole = make_recording()
-    file = RecordingFile(tmp_path / "a.mcap", make_recording(0), max_rows=50)
+    file = RecordingFile(tmp_path / "a.mcap", make_recording(0), EMPTY, max_rows=50)
     for row in np.column_stack([whole.times, whole.values]):
         file.put(row)
     file.close()
@@ -159,7 +161,7 @@ def test_nobody_waits_for_a_slow_disk(tmp_path):
 
 def test_a_full_disk_is_told(tmp_path, monkeypatch):
     """Fail to write: the recording goes on without a file, and says so."""
-    file = RecordingFile(tmp_path / "a.mcap", make_recording(0), 10)
+    file = RecordingFile(tmp_path / "a.mcap", make_recording(0), EMPTY, 10)
     monkeypatch.setattr(file._file, "flush", lambda: os.write(-1, b""))
     file.put(np.zeros(13))
     file.close()
@@ -204,7 +206,7 @@ def test_a_missing_package_leaves_no_file(monkeypatch, tmp_path):
     with pytest.raises(
         MissingExtraError, match=r"'foxglove_schemas_protobuf.*manyworlds-rl\[lab\]"
     ):
-        RecordingFile(tmp_path / "a.mcap", whole, 10)
+        RecordingFile(tmp_path / "a.mcap", whole, EMPTY, 10)
     assert not (tmp_path / "a.mcap").exists()
     write_mcap(tmp_path / "b.mcap", whole)
     assert_begins(read_mcap(tmp_path / "b.mcap"), whole)

@@ -110,7 +110,7 @@ WRONG = (
     ("recording_stop", {}, "recording_not_active", "nothing is recorded"),
     ("recording_save", {"path": "x.txt"}, "path_not_writable", "not a valid name"),
     ("recording_save", {"path": "../../x.csv"}, "path_not_writable", "no frames"),
-    ("replay_load", {"path": "../x.csv"}, "path_not_readable", "not a valid name"),
+    ("replay_load", {"path": "../x.exe"}, "path_not_readable", "not a valid name"),
     ("replay_load", {"path": "x.csv"}, "path_not_readable", "no recording"),
     ("replay_set_active", {"name": "x"}, "replay_session_not_found", "no recording 'x'"),
     ("replay_pause", {}, "not_ready", "Nothing is played"),

@@ -23,7 +23,7 @@ from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.client.request_socket import unpack_values
 from manyworlds.lab.loop.shared_snapshots import unpack_snapshot
 from manyworlds.lab.server import LabHub, LabServerCfg, Limits
-from manyworlds.lab.server.ports import holder_of
+from manyworlds.lab.server.ports import STATE_BACKLOG, holder_of
 from manyworlds.plugins.urlab.streams import pack_control
 from tests.lab.server.client import Client, ReplyError
 from tests.lab.server.conftest import two_robots
@@ -300,6 +300,32 @@ def test_clients_that_do_not_read_delay_nobody(lab, hub, context):
         client.ask("step")
     assert lab.snapshot.step == before + 300
     until(lambda: hub.dispatcher.errors["bad_frames"] == 1, "the bad frames are not counted")
+
+
+def test_slow_readers_get_few_old_states():
+    """Leave many states unread, then read: most were dropped, and the next one that comes is new.
+
+    The rest waited in the reader's queue of one message, in buffers of the operating system, and in
+    the server, which keeps 500.
+    """
+    hub = LabHub(LabServerCfg(**ANY))  # without its threads
+    (outlet,) = hub.streams.states
+    assert outlet.poll(0.0)
+    with zmq.Context() as context, context.socket(zmq.SUB) as slow:
+        slow.setsockopt(zmq.RCVHWM, 1)
+        slow.setsockopt(zmq.SUBSCRIBE, b"state/full")
+        slow.connect(f"tcp://127.0.0.1:{outlet.number}")
+        until(outlet.read_subscriptions, "the reader does not come")
+        for _ in range(5000):
+            outlet.send(b"state/full", bytes(20_000))
+        waiting = 0
+        while slow.poll(500):
+            slow.recv_multipart()
+            waiting += 1
+        assert STATE_BACKLOG <= waiting <= STATE_BACKLOG + 300
+        outlet.send(b"state/full", b"new")
+        assert slow.recv_multipart()[1] == b"new"
+    hub.stop()
 
 
 def test_large_messages_cut_the_connection(lab, context):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from manyworlds.lab.server import LabServerCfg
+from manyworlds.lab.verbs.registry import ALWAYS
 from tests.lab.server.all_operations import OPERATIONS
 from tools.docs.lab_protocol import codes, page
 
@@ -19,6 +21,34 @@ def test_the_page_is_that_of_the_registry():
     assert set(re.findall(r"^\| `(\w+)`(?: \*)?: ", text, re.MULTILINE)) == set(OPERATIONS)
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} <= {3, 4, 5}
+
+
+def test_the_page_has_all_about_each_field():
+    """Look for the facts of `meta`: types, bounds, choices and defaults, of replies, too."""
+    rows = {}
+    for line in page().splitlines():
+        found = re.match(r"\| `(\w+)`(?: \*)?: ", line)
+        if found:
+            rows[found[1]] = line
+    for name, operation in OPERATIONS.items():
+        described = operation.describe()
+        cells = rows[name].split(" | ")
+        for cell, fields in ((cells[1], described["fields"]), (cells[2], described["reply"])):
+            lines = dict(re.findall(r"`(\w+)\??` (.*?)(?:<br>|$)", cell))
+            for field in fields:
+                if operation.reply.get(field["name"]) in ALWAYS.values():
+                    continue  # in the replies of all verbs
+                line = lines[field["name"]]
+                kind = field["type"]
+                if "size" in field:
+                    kind = kind.replace("[]", f"[{field['size']}]")
+                assert line.startswith(kind)
+                numbers = [f"{field[key]:g}" for key in ("low", "high") if key in field]
+                for fact in (*numbers, *field.get("options", ()), field.get("unit", "")):
+                    assert fact in line, (name, line)
+                default = field.get("default")
+                if default not in (None, "", [], {}):
+                    assert f"default `{json.dumps(default)}`" in line, (name, line)
 
 
 def test_all_codes_are_explained():

@@ -21,8 +21,10 @@ from manyworlds.lab import (
     LabCfg,
     LiveLab,
     PdController,
+    world_from_spec,
 )
 from manyworlds.lab.server import Dispatcher, LabHub, LabServerCfg
+from manyworlds.lab.world.gallery import GALLERY
 from manyworlds.tasks import load_env_cfg
 from tests.lab.server.all_operations import OPERATIONS
 from tests.lab.server.client import Client, ReplyError
@@ -323,13 +325,17 @@ def test_teleports(client, lab):
     assert lab.snapshot.qpos[2] == 2.0
     reply = client.ask("set_qpos", target="go", qpos=[0, 0, 1, 1, 0, 0, 0, 0.5, 1, 0, 0, 0])
     assert not reply["free_base_shortcut"] and lab.snapshot.qpos[7] == 0.5
-    box = str(int(client.world["entities"]["box"]["id"]))
+    box = client.world["entities"]["box"]["actor_id"]
     client.ask("step", n_steps=20)
     reply = client.ask(
         "set_qpos", target=box, target_by="actor_id", qpos=[3, 0, 1, 1, 0, 0, 0], still=True
     )
     assert reply["actor_name"] == "box" and lab.snapshot.qpos[-7] == 3.0
+    assert reply["actor_id"] == box
     assert not lab.snapshot.qvel[-6:].any()
+    go = client.world["articulations"][0]["actor_id"]
+    base = [0, 0, 3, 1, 0, 0, 0]
+    assert client.ask("set_qpos", target=go, target_by="actor_id", qpos=base)["actor_name"] == "go"
 
 
 def test_contacts(client, lab):
@@ -379,6 +385,20 @@ def test_speeds_and_options(client, lab):
         assert np.array_equal(getattr(lab.model.opt, name), value), name
     client.hello()
     assert client.model().opt.timestep == 0.004 and client.model().opt.disableflags == flags
+
+
+def test_names_of_options(client, lab):
+    """Name the integrator, the cone and the solver as MJCF or MuJoCo's enums do."""
+    wanted = {"integrator": "implicitfast", "cone": "Elliptic", "solver": "mjSOL_CG"}
+    options = client.ask("set_sim_options", options={**wanted, "iterations": 7})["options"]
+    assert options["iterations"] == 7.0
+    assert {name: options[name] for name in wanted} == wanted
+    opt = lab.model.opt
+    assert opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    assert opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    assert opt.solver == mujoco.mjtSolver.mjSOL_CG
+    with pytest.raises(ReplyError, match="one of euler, rk4, implicit, implicitfast"):
+        client.ask("set_sim_options", options={"integrator": "semi"})
 
 
 @pytest.mark.slow
@@ -443,6 +463,20 @@ def test_recordings(client, lab):
     assert client.ask("step", n_steps=3)["mode"] == "direct"
 
 
+def test_names_of_recordings(client, lab):
+    """Record twice under one name, and load the path that saving returned."""
+    names = []
+    for _ in range(2):
+        names.append(client.ask("recording_start", name="run")["name"])
+        client.ask("step", n_steps=4)
+        client.ask("recording_stop")
+    assert names == ["run.mcap", "run_1.mcap"]
+    path = client.ask("recording_save", path="swing.csv")["absolute_path"]
+    assert client.ask("replay_load", path=path)["name"] == "swing.csv"
+    assert client.ask("replay_start")["total_frames"] == 4
+    client.ask("replay_stop")
+
+
 def test_starting_scripts(client, lab):
     """Do as published scripts: start the world, ask for its state, stop it."""
     lab.pause()
@@ -453,6 +487,94 @@ def test_starting_scripts(client, lab):
     assert client.ask("pie_status")["state"] == "ready"
     client.ask("stop_pie")
     assert lab.paused and client.ask("pie_status")["state"] == "off"
+
+
+def test_a_script_waits_for_the_world(lab):
+    """Start the world while none is loaded: the reply comes with it, or says that none came."""
+    with LabHub(LabServerCfg(**ANY)) as hub, zmq.Context() as context:
+        until(hub.is_open, "the ports are not open")
+        peer = context.socket(zmq.REQ)
+        peer.setsockopt(zmq.RCVTIMEO, 30_000)
+        peer.connect(f"tcp://127.0.0.1:{hub.ports['step']}")
+
+        def send(message: bytes) -> bytes:
+            peer.send(message)
+            return peer.recv()
+
+        client = Client(send)
+        assert not client.hello()["manager_present"]
+        with pytest.raises(ReplyError, match="no world was loaded within 0.1 s"):
+            client.ask("begin_pie", timeout_s=0.1)
+        request = {"op": "begin_pie", "session_id": client.session_id, "timeout_s": 60.0}
+        peer.send(msgpack.packb(request))
+        assert not peer.poll(100)
+        hub.attach(lab)
+        reply = msgpack.unpackb(peer.recv())
+        assert reply["state"] == "ready"
+        assert [robot["prefix"] for robot in reply["handshake_payload"]["articulations"]]
+        hub.attach(None)
+        peer.close(linger=0)
+
+
+def test_drawings(client, lab):
+    """Draw by the names that scripts use: the lab has the shapes until they are cleared."""
+    client.ask("draw_marker", position=[1, 2, 3], radius=0.2, color=[1, 0, 0, 0.5], name="goal")
+    client.ask("draw_line", start=[0, 0, 0], end=[1, 0, 0], duration=60.0)
+    client.ask("draw_arrow", start=[0, 0, 0], to=[0, 0, 1])
+    client.ask("draw_box", pos=[0, 0, 1], size=[1.0, 2.0, 3.0], quat=[0, 1, 0, 0])
+    client.ask("draw_axes", location=[0, 0, 1])
+    client.ask("set_overlay_text", text="first")
+    client.ask("set_overlay_text", text="second", color=[0, 1, 0])
+    shapes = client.ask("read_drawings")["shapes"]
+    kinds = [shape["kind"] for shape in shapes.values()]
+    assert kinds == ["marker", "line", "arrow", "box", "axes", "text"]
+    goal = shapes["goal"]
+    assert (goal["points"], goal["size"]) == ([[1.0, 2.0, 3.0]], [0.2])
+    assert goal["color"] == [1.0, 0.0, 0.0]
+    assert shapes["overlay"]["text"] == "second"
+    with pytest.raises(ReplyError, match="draw_line needs start and end"):
+        client.ask("draw_line", start=[0, 0, 0])
+    client.ask("set_overlay_text")
+    assert "overlay" not in client.ask("read_drawings")["shapes"]
+    client.ask("clear_markers")
+    assert client.ask("read_drawings")["shapes"] == {}
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_worlds_of_the_gallery_are_stepped(name):
+    """Send each articulation its mode and controls, as an old client does in each step."""
+    with LiveLab(GALLERY[name].world(), LabCfg(mode="direct", start_owner="net")) as lab:
+        server = Dispatcher(lab)
+        client = greeted(lambda request: server.handle(request, "a"))
+        send = {}
+        for robot in client.world["articulations"]:
+            ctrl = [0.0] * len(robot["actuator_types"])
+            send[robot["prefix"]] = {"ctrl": ctrl, "control_mode": robot["default_control_mode"]}
+        assert send
+        assert client.ask("step", n_steps=3, per_articulation=send)["step"] == 3.0
+
+
+SLASHES = """<mujoco><worldbody><body name="a/base"><geom size=".1"/>
+    <body name="a/leg/left" pos="0 0 .5"><joint name="a/hip/left" axis="0 1 0"/><geom size=".1"/>
+    </body></body></worldbody>
+    <actuator><motor name="a/hip motor" joint="a/hip/left"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("joint", ["hip/left", "hip_left", "a_hip_left", "a/hip/left"])
+def test_names_of_the_robot_s_own_file(joint):
+    """Name a joint as its file, the protocol or the lab does: all of them mean this joint."""
+    spec = mujoco.MjSpec.from_string(SLASHES)
+    with LiveLab(world_from_spec(spec, robots={"a": "a/"}), LabCfg(mode="direct")) as lab:
+        lab["a"].controller = PdController(lab.model, lab["a"].actuators)
+        server = Dispatcher(lab)
+        client = greeted(lambda request: server.handle(request, "a"))
+        (robot,) = client.world["articulations"]
+        assert robot["original_names"]["joints"] == {"a_hip_left": "hip/left"}
+        reply = client.ask("reset", per_articulation_qpos={"a": {joint: 0.4}})
+        assert reply["per_articulation"]["a"]["qpos"] == [0.4]
+        params = {"kp": {joint: 30.0}}
+        reply = client.ask("configure_controller", articulation="a", params=params)
+        assert reply["params"]["kp"] == {"hip motor": 30.0}
 
 
 def test_the_catalogue(client, lab):

@@ -145,6 +145,17 @@ def test_pushes_add_up_for_one_step(lab, reader):
         assert np.array_equal(lab.snapshot.qvel, twin.qvel)
 
 
+def test_the_port_of_other_requests_leads_to_the_fast_path(lab, hub):
+    """Give the port that `connect` takes: the reader finds the model and the poses."""
+    reader = FastPathReader(f"tcp://127.0.0.1:{hub.ports['step']}")
+    scene = reader.hello()
+    assert scene.model.nq == lab.model.nq and scene.has_state
+    assert reader.address == f"tcp://127.0.0.1:{hub.ports['fast_path']}"
+    newest_of(reader)
+    until(lambda: not list(hub.dispatcher.sessions), "the session of the question stays")
+    reader.close()
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_drags_are_mujocos_spring(lab, reader, nested):
     """Drag a body as a later reader does: the force is that of the page's pull."""

@@ -343,6 +343,7 @@ def test_rows_of_worlds_that_move_or_hide_fixed_geoms(monkeypatch: pytest.Monkey
         check()
     assert counts == 6 * [100]
     # Where rows show the robot to the rays, they still find the ground in the grid.
+    sim.expand_model_fields(("geom_group",))
     sim.model.geom_group[1, sim.mj_model.ngeom - 1] = 0
     check()
     assert counts[6:] == []

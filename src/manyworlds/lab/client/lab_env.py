@@ -53,6 +53,7 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
         self._owns_lab = isinstance(lab, str)
         self._camera = camera
         self._obs_group = obs_group
+        self._is_closed = False
         try:
             self._open(action_limit)
         except BaseException:
@@ -106,7 +107,13 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
         return self.lab.image(self._camera)
 
     def close(self) -> None:
-        """Leave the lab in its mode of before, and close the connection if it is this one's."""
+        """Leave the lab in its mode of before, and close the connection if it is this one's.
+
+        A second call does nothing.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
         with contextlib.suppress(SessionError):  # after the loss of the world, it has its mode back
             if self.lab.is_driver:
                 self.lab.set_auto_reset(on=self._auto_reset)

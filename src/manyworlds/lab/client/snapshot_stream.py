@@ -13,6 +13,10 @@ from manyworlds.utils.extras import require_extra
 if TYPE_CHECKING:
     from manyworlds.lab.readers.curve_access import ClientKeys
 
+_QUEUE = 50  # snapshots that wait for the program
+_ON_THE_WAY_MS = 1
+_MOST = 1000  # snapshots that are read at once
+
 
 class SnapshotStream:
     """Newest snapshot of those that come; it belongs to the thread that creates it.
@@ -29,6 +33,7 @@ class SnapshotStream:
         self._socket = self._context.socket(self._zmq.SUB)
         if keys is not None:
             keys.protect(self._socket)
+        self._socket.setsockopt(self._zmq.RCVHWM, _QUEUE)
         self._socket.setsockopt(self._zmq.SUBSCRIBE, SNAPSHOT_TOPIC)
         machine = address.rpartition(":")[0]
         port = ports["state" if keys is None else "secure state"]
@@ -37,9 +42,13 @@ class SnapshotStream:
     def wait(self, seconds: float) -> Snapshot | None:
         """Return the newest snapshot that came since the last call, or None after a time [s]."""
         newest = None
-        if self._socket.poll(int(1e3 * seconds)):
-            while self._socket.poll(0):
-                newest = self._socket.recv_multipart()[1]
+        count = 0
+        patience = int(1e3 * seconds)
+        while count < _MOST and self._socket.poll(patience):
+            newest = self._socket.recv_multipart()[1]
+            count += 1
+            # Where the queue was full, more messages are on their way to it.
+            patience = _ON_THE_WAY_MS if count >= _QUEUE else 0
         if newest is None:
             return None
         return unpack_snapshot(unpack_values(newest))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import math
+from typing import TYPE_CHECKING
+
 import mujoco
 
 from manyworlds.lab.errors import near
@@ -10,7 +14,14 @@ from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.robots.control import POLICY
 from manyworlds.lab.world.elements import RobotElements
 from manyworlds.lab.world.model_facts import element_names
+from manyworlds.viewer.browser.cameras import FOVY, move_camera
 from manyworlds.viewer.browser.widgets import add_choice
+
+if TYPE_CHECKING:
+    import viser
+
+_FREE = "free view"
+_PERIOD_S = 0.25
 
 
 class CameraPart:
@@ -20,16 +31,29 @@ class CameraPart:
         ctx: context of the page.
     """
 
-    period = 0.25
+    period = _PERIOD_S
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
         self._followed = False
         actions = {"All": self.frame_all, "Selected": self.frame_selected}
-        self.choice = add_choice(ctx.gui, "Frame", actions, ctx.attempt)
+        gui = ctx.gui
+        self.choice = add_choice(gui, "Frame", actions, ctx.attempt)
+        options: tuple[str, ...] = (_FREE,)
+        self.through = gui.add_dropdown(
+            "Look through", options, hint="A camera of the model, which the view stays at."
+        )
+        ctx.on_change(self.through, self._choose)
+        self.picture = gui.add_button("Save a picture", hint="Of the view, as it is now.")
+        self.picture.on_click(lambda event: ctx.attempt(lambda: self._save(event.client)))
+        self.renew()
 
     def renew(self) -> list[str]:
-        """Keep what is followed."""
+        """Keep what is followed, and list the cameras of the new world."""
+        names = (name for name in element_names(self._ctx.lab.model, "cam") if name)
+        self.through.options = (_FREE, *names)
+        self.through.visible = len(self.through.options) > 1
+        self.period = _PERIOD_S
         return []
 
     def frame_all(self) -> None:
@@ -52,6 +76,7 @@ class CameraPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Follow the first robot that a policy controls, once, unless a user follows a body."""
+        self._look(snapshot)
         if self._followed:
             return
         for name, robot in self._ctx.lab.facts.robots.items():
@@ -61,6 +86,42 @@ class CameraPart:
             if not self._ctx.view.follow:
                 self._ctx.view.follow = self._root_of(name)
             return
+
+    def _choose(self, name: str) -> None:
+        """Look through a camera from now on, or as before."""
+        model = self._ctx.lab.model
+        fovy = FOVY
+        self.period = _PERIOD_S
+        if name != _FREE:
+            fovy = float(model.camera(name).fovy[0])
+            self.period = 0.0
+        for client in self._ctx.server.get_clients().values():
+            client.camera.fov = math.radians(fovy)
+        if name == _FREE:
+            self.frame_all()
+
+    def _look(self, snapshot: Snapshot) -> None:
+        """Put the views of all browsers where the chosen camera is."""
+        name = self.through.value
+        if name == _FREE:
+            return
+        model = self._ctx.lab.model
+        camera = model.camera(name).id
+        pos = snapshot.cam_xpos[camera] + self._ctx.view.offset
+        forward = -snapshot.cam_xmat[camera].reshape(3, 3)[:, 2]
+        for client in self._ctx.server.get_clients().values():
+            move_camera(client, pos, pos + model.stat.extent * forward)
+
+    def _save(self, client: viser.ClientHandle | None) -> None:
+        """Send a browser a picture of its view."""
+        from PIL import Image
+
+        assert client is not None  # only clients click
+        image = client.get_render(client.camera.image_height, client.camera.image_width)
+        file = io.BytesIO()
+        Image.fromarray(image).save(file, "png")
+        name = f"picture_{self._ctx.lab.snapshot.time:.3f}s.png"
+        client.send_file_download(name, file.getvalue(), save_immediately=True)
 
     def toggle_follow(self) -> None:
         """Follow the selected robot with the camera, or stop following.

@@ -59,6 +59,12 @@ class CameraImagePart:
         )
         self._streams = ShownValue(self.streams)
         ctx.on_change(self.streams, self._enable_all)
+        self.name = gui.add_text("New camera", "", hint="Name; empty: a free one.")
+        self.add = gui.add_button("Add a camera here", hint="Where this page looks from now.")
+        self.add.on_click(
+            lambda event: ctx.attempt_at(self.added, lambda: self._add_here(event.client))
+        )
+        self.added = gui.add_html("")
         self.note = gui.add_html("")
         self.image = gui.add_image(np.zeros((3, 4, 3), np.uint8), format="jpeg", visible=False)
         for handle in (self.choice, self.kind, self.rate):
@@ -127,13 +133,30 @@ class CameraImagePart:
             view = clients[0].camera if clients else self._ctx.server.initial_camera
             self._move(view)
 
-    def _move(self, view: viser.CameraHandle | viser.InitialCameraConfig) -> None:
+    def _add_here(self, client: viser.ClientHandle | None) -> str:
+        """Add a camera where a browser looks from."""
+        assert client is not None  # only clients click
+        pose = self._pose_of(client.camera)
+        known = self._cameras.cfgs
+        name = self.name.value.strip()
+        if not name:
+            name = next(f"view_{i}" for i in range(1, len(known) + 2) if f"view_{i}" not in known)
+        self._ctx.verbs.add_camera(name, pos=pose[:3], quat=pose[3:7], fovy=pose[7])
+        self.name.value = ""
+        self._listed = -math.inf
+        return f"The camera '{name}' looks from here."
+
+    def _pose_of(self, view: viser.CameraHandle | viser.InitialCameraConfig) -> tuple[float, ...]:
+        """Return position [m], orientation and vertical field of view [degrees] of a view."""
         pos = np.asarray(view.position, float)
-        pose = (
+        return (
             *(pos - self._ctx.view.offset).tolist(),
             *quat_to_look(pos, view.look_at),
             min(max(math.degrees(view.fov), MIN_FOVY), MAX_FOVY),
         )
+
+    def _move(self, view: viser.CameraHandle | viser.InitialCameraConfig) -> None:
+        pose = self._pose_of(view)
         if pose == self._pose:
             return
         verbs = self._ctx.verbs

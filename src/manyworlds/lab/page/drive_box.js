@@ -8,11 +8,14 @@
   const STICKS = [[1, 0], [0, 1], [2, 2]];  // axis of a gamepad, and of the velocity
   const POLL_MS = 40;
   const RENEW_MS = 150;  // what is held ends by itself after 500 ms
+  const LIST_MS = 2000;  // period in which the robots that can be driven are read
+  const TRIGGER = 0.5;  // an axis that rests beyond this is a trigger, if the gamepad has no layout
   const DEAD = 0.1;  // share of a stick's way that counts as rest
   const PAD_PX = 92;
   const LOST = "The connection to the lab is lost: the robot stops.";
   let line = null, address = "", error = "", robot = "", robots = {};
   let driving = false, sending = false, sent = "", sentAt = 0, gamepad = "", away = false;
+  let rests = [];  // values of the axes of the gamepad when it was first seen
   const held = new Set(), pads = {move: [0, 0], turn: [0, 0]}, shown = new Set();
 
   const box = labBoxes.box("lab-drive", "max-width:300px;user-select:none");
@@ -59,7 +62,7 @@
   };
   const centers = [pad("move", "move", false), pad("turn", "turn", true)];
 
-  const bound = () => robots[robot]?.inputs || [];
+  const bound = () => Object.keys(robots[robot]?.inputs || {});
   const label = input => input.replace(/^(Key|Digit|Arrow)/, "").replace(/(\d+)$/, " $1").trim();
   const showButtons = () => {
     const wanted = bound().filter(input => !input.startsWith("Axis"));
@@ -69,7 +72,10 @@
     for (const input of wanted) {
       shown.add(input);
       const key = add(buttons, "button",
-        "font:inherit;padding:.2em .8em;touch-action:none", label(input));
+        "font:inherit;padding:.2em .6em;touch-action:none;border:1px solid #adb5bd;" +
+        "border-radius:4px;background:#f8f9fa");
+      add(key, "b", "", label(input));
+      add(key, "span", "opacity:.7;margin-left:.4em", robots[robot].inputs[input]);
       key.onpointerdown = event => {
         key.setPointerCapture(event.pointerId);
         held.add(input);
@@ -82,11 +88,18 @@
     const velocity = driving && robots[robot]?.velocity;
     toggle.textContent = driving ? "Stop driving" : "Drive";
     const open = line?.open;
-    box.style.display = open || error ? "" : "none";  // another page may be shown now
+    const names = Object.keys(robots);
+    // Another page may be shown now, or a world in which nothing can be driven.
+    box.style.display = open && names.length || error ? "" : "none";
     toggle.disabled = !open;
-    hint.textContent = !driving ? "" : velocity
-      ? "W S A D move, Q E turn while held, 1 to 0 are actions; Esc ends"
-      : "The bound inputs move the actuators while held; Esc ends";
+    const walks = names.filter(name => robots[name].velocity);
+    const keys = names.flatMap(name => Object.keys(robots[name].inputs).map(label));
+    const ways = [];
+    if (walks.length) ways.push("W S A D and Q E");
+    if (keys.length) ways.push([...new Set(keys)].join(" "));
+    hint.textContent = !driving ? "Press Drive, then " + ways.join(", ")
+      : velocity ? "W S forward and back, A D left and right, Q E turn, while held; Esc ends"
+      : "Hold a key or a button; Esc ends";
     plate.style.display = velocity ? "flex" : "none";
     buttons.style.display = driving && bound().length ? "flex" : "none";
     if (driving) showButtons();
@@ -96,10 +109,19 @@
   };
 
   const ask = message => line.ask(message);
-  const start = async () => {
-    error = "";
+  const list = async () => {
     const reply = await ask({ask: "list"});
     robots = reply.robots || {};
+    return reply;
+  };
+  setInterval(async () => {
+    if (driving || document.hidden || !line?.open) return;
+    await list();
+    show();
+  }, LIST_MS);
+  const start = async () => {
+    error = "";
+    const reply = await list();
     const names = Object.keys(robots);
     error = reply.error || (names.length ? "" :
       "No robot takes a velocity, and no input is bound: run a policy, or bind inputs.");
@@ -137,6 +159,7 @@
     else if (name && name != gamepad) error = "";
     if (name != gamepad) {
       gamepad = name;
+      rests = [];
       show();
     }
     return away || document.hidden ? undefined : found;
@@ -155,8 +178,11 @@
     const found = readGamepad();
     const axis = i => Math.abs(found.axes[i] || 0) < DEAD ? 0 : found.axes[i];
     if (found) {
+      // Axes in the order of no layout may be triggers, which rest at -1: those do not steer.
+      if (!rests.length) rests = [...found.axes];
+      const steers = i => found.mapping == "standard" || !(rests[i] < -TRIGGER);
       for (const [i, part] of STICKS)
-        if (!mine.includes("Axis" + i)) velocity[part] -= axis(i);
+        if (!mine.includes("Axis" + i) && steers(i)) velocity[part] -= axis(i);
       for (const input of mine) {
         const [, kind, i] = /^(Axis|Button)(\d+)$/.exec(input) || [];
         const value = kind == "Axis" ? axis(i) : kind && found.buttons[i]?.value;
@@ -200,11 +226,12 @@
   window.addEventListener("pagehide", goAway);
   document.addEventListener("visibilitychange", () => document.hidden && goAway());
 
-  const opened = () => {
+  const opened = async () => {
     if (error == LOST) error = "";
+    await list();
     show();
   };
-  const closed = () => { stop(LOST); show(); };
+  const closed = () => { stop(LOST); robots = {}; show(); };
   const use = fresh => {
     if (fresh == address) return;
     address = fresh;

@@ -33,7 +33,8 @@ class DrivePart(BoxPart):
     def __init__(self, ctx: PageContext) -> None:
         super().__init__(ctx)
         self._robots: dict[str, str] = {}  # that browsers of this page drive, and the browsers
-        self._inputs: dict[str, list[str]] = {}
+        self._effects: dict[str, dict[str, str]] = {}
+        """What the bound inputs of each robot move, as text."""
         self._camera: ChaseCamera | None = None
         self._drawn = self._next_reading = time.monotonic()
         host, access = page_access(ctx.server)
@@ -82,7 +83,7 @@ class DrivePart(BoxPart):
         if what == "list":
             return {
                 "robots": {
-                    name: {"velocity": velocity, "inputs": self._inputs.get(name, [])}
+                    name: {"velocity": velocity, "inputs": self._effects.get(name, {})}
                     for name, velocity in self._read()["drivable"].items()
                 }
             }
@@ -101,17 +102,20 @@ class DrivePart(BoxPart):
             driver=browser,
         )
         self._robots[robot] = browser
-        return {"twist": reply["twist"], "inputs": self._inputs.get(robot, [])}
+        return {"twist": reply["twist"], "inputs": self._effects.get(robot, {})}
 
     def _read(self) -> ReadDrivingReply:
         """Read the bindings, for the browsers that drive; return all about driving."""
         reply = self._ctx.verbs.read_driving()
-        inputs: dict[str, list[str]] = {}
+        effects: dict[str, dict[str, str]] = {}
         for binding in reply["bindings"]:
-            known = inputs.setdefault(binding["robot"], [])
-            if binding["input"] not in known:
-                known.append(binding["input"])
-        self._inputs = inputs
+            known = effects.setdefault(binding["robot"], {})
+            if binding["input"] in known:
+                known[binding["input"]] = "several actuators"
+            else:
+                sign = "+" if binding["scale"] > 0 else "\u2212"
+                known[binding["input"]] = f"{binding['actuator']} {sign}"
+        self._effects = effects
         return reply
 
     def _leave(self, browser: str) -> None:

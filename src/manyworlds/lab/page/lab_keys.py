@@ -28,7 +28,7 @@ def lab_keys(
         collapsed: whether the panel is hidden at first.
     """
     actions: dict[str, Callable[[], object]] = {
-        "pause": ctx.toggle_pause,
+        "pause": top_bar.toggle,
         "step": lambda: ctx.verbs.step(),
         "undo": ctx.undo,
         "redo": ctx.redo,

@@ -49,10 +49,6 @@ class PullPart(PagePart):
         ctx.view.on_mesh = self.attach
         for handle, body_at in ctx.view.meshes:
             self.attach(handle, body_at)
-        size = float(np.clip(ctx.lab.model.stat.meansize, 0.03, 0.3))
-        self.mark = server.scene.add_frame(
-            "/over/selected", axes_length=size, axes_radius=0.03 * size, visible=False
-        )
 
         @server.scene.on_click()
         def _(event: viser.SceneClickEvent) -> None:
@@ -118,12 +114,7 @@ class PullPart(PagePart):
         self._ctx.verbs.release_body()
 
     def update(self, snapshot: Snapshot) -> None:
-        """Mark the selected body; renew the pull while the mouse does not move."""
-        body = self._ctx.body
-        self.mark.visible = bool(body)
-        if body:
-            self.mark.position = snapshot.xpos[body]
-            self.mark.wxyz = snapshot.xquat[body]
+        """Renew the pull while the mouse does not move."""
         with self._lock:
             target = self._target
             quat = self._quat
@@ -135,7 +126,7 @@ class PullPart(PagePart):
     def _begin(self, event: DragEvent, body: int) -> None:
         point = np.array(event.start_position) - self._ctx.view.offset
         snapshot = self._ctx.lab.snapshot
-        self._ctx.body = body
+        self._ctx.select("body", body)
         self._ctx.verbs.grab_body(body=body, point=point)
         with self._lock:
             self._client = event.client_id

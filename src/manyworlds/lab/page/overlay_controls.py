@@ -78,6 +78,7 @@ class OverlayPart(PagePart):
         ctx = self._ctx
         model = self._ctx.lab.model
         self.boxes = {name: gui.add_checkbox(label, False) for name, label in OVERLAYS.items()}
+        self.boxes["tendons"].value = bool(model.ntendon)  # as MuJoCo draws them
         self.frames = gui.add_dropdown("Frames", tuple(FRAMES))
         self.own: dict[str, dict[str, viser.GuiDropdownHandle[str]]] = {}
         self._robots = Section(gui)

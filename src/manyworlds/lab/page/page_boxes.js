@@ -16,18 +16,16 @@ window.labBoxes ||= (() => {
   };
 
   // The boxes lie above each other over the lower end of the view, which gets all other clicks.
-  const stack = add(document.body, "div", "position:fixed;bottom:0;z-index:100;padding:12px;" +
+  const stack = add(document.body, "div", "position:fixed;bottom:0;z-index:45;padding:12px;" +
     "box-sizing:border-box;display:flex;flex-direction:column;gap:8px;align-items:flex-start;" +
     "pointer-events:none");
   stack.id = "lab-boxes";
   const fit = () => {  // the panel beside the view may be hidden, or made wider
     const view = document.querySelector("canvas")?.getBoundingClientRect();
     const left = view?.left || 0, right = view?.right || window.innerWidth;
-    // In a narrow window the panel lies on the view.
-    const panel = document.querySelector(".mantine-Tabs-list")?.closest(".mantine-Paper-root");
-    const edge = panel?.getBoundingClientRect().left || 0;
     stack.style.left = left + "px";
-    stack.style.width = (edge > left ? Math.min(edge, right) : right) - left + "px";
+    stack.style.width = right - left + "px";
+    stack.style.bottom = window.innerHeight - (view?.bottom || window.innerHeight) + "px";
   };
   setInterval(fit, FIT_MS);
   window.addEventListener("resize", fit);

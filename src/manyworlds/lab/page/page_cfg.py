@@ -33,6 +33,8 @@ class PageCfg:
     web_origins: Sequence[str] = ()
     """Further origins of pages that may talk to this one, and show it in a frame, for example
     `https://hub.example.org` of a proxy or a notebook."""
+    title: str = ""
+    """Name of the world on the page and in the browser's tab; that of the model if empty."""
     network_port: int = 0
     """Port of the WebSocket of the lab's server, by which the page shows who drives, and drives
     with keys; 0 for none."""
@@ -49,4 +51,5 @@ class PageKeywords(TypedDict, total=False):
     play_when_drawn: bool
     token: str
     web_origins: Sequence[str]
+    title: str
     network_port: int

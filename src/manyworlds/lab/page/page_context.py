@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
+
 from manyworlds.lab.edits.editable_fields import body_of, name_of
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
@@ -70,6 +72,13 @@ class PageContext:
         """The selected robot; empty if there is none."""
         self.body = 0
         """The selected body; 0 for none."""
+        self.item = ""
+        """Name of the selected item of the scene, if it was selected as a whole."""
+        self.bodies: tuple[int, ...] = ()
+        """The selected body, or all bodies of the selected item."""
+        self.moved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None = None
+        """While the selection is dragged: position [m] and orientation (wxyz) of its handle at
+        first, and now."""
         self.part = ""
         """The selected element that is no body, as `geom:rim`; empty for none."""
         self.message = ""
@@ -110,11 +119,10 @@ class PageContext:
         self.failures.clear()
         self._list_robots()
         gone = [f"the robot '{robot}' is gone"] * (self.robot != robot)
-        self.body = view.find_again(body, before)
+        self.select("body", view.find_again(body, before))
         if body and not self.body:
             gone.append(f"the selected body '{before.labels[body]}' is gone")
         view.follow = view.find_again(before.follow, before)
-        self.part = ""
         if before.follow and not view.follow:
             gone.append(f"the followed body '{before.labels[before.follow]}' is gone")
         return gone
@@ -217,11 +225,24 @@ class PageContext:
         body = self.view.name_of(self.body) or str(self.body)
         return self.part or (f"body:{body}" if self.body else "")
 
+    @property
+    def selected_name(self) -> str:
+        """Name of the selected item or body, for people; empty for none."""
+        return self.item or self.view.labels[self.body]
+
     def select(self, kind: str, id: int) -> None:
         """Select an element, and the body that it belongs to."""
         model = self.lab.model
         self.part = "" if kind == "body" else f"{kind}:{name_of(model, kind, id)}"
         self.body = body_of(model, kind, id)
+        self.item = ""
+        self.bodies = (self.body,) if self.body else ()
+
+    def select_item(self, name: str, bodies: tuple[int, ...]) -> None:
+        """Select an item of the scene with all its bodies, the first of which the tabs show."""
+        self.select("body", next(iter(bodies), 0))
+        self.item = name
+        self.bodies = bodies
 
     def fields_of(self, verb: str) -> dict[str, dict[str, Any]]:
         """Return the fields of a verb, by name, as it describes them; see `describe_verbs`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from manyworlds.lab.page.page_context import PageContext, Part, RenewablePart
 from manyworlds.viewer.browser.widgets import Section
@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     import viser
 
 PartMaker = Callable[[PageContext], Part]
+_ICONS = {
+    "Task": "target",
+    "Training": "school",
+    "Robot": "robot",
+    "Play": "device-gamepad-2",
+    "Plots": "chart-line",
+    "View": "eye",
+    "Cameras": "camera",
+    "Scene": "cube",
+    "World": "world",
+    "States": "bookmark",
+    "Record": "player-record",
+}
+"""Names of the icons of tabs, by title; other tabs have that of a plug."""
 
 
 class PageParts:
@@ -70,7 +84,8 @@ class PageParts:
 
     def _add_tabs(self, tabs: Mapping[str, Sequence[PartMaker]]) -> None:
         for title, makers in tabs.items():
-            self._tabs[title] = self._group.add_tab(title)
+            icon = cast("viser.IconName", _ICONS.get(title, "plug"))
+            self._tabs[title] = self._group.add_tab(title, icon=icon)
             with self._tabs[title]:
                 for make in makers:
                     self._make(title, make, Section(self._ctx.gui))

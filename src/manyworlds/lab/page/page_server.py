@@ -22,6 +22,7 @@ from manyworlds.lab.page.page_boxes import box_html
 from manyworlds.lab.page.page_cfg import PageCfg, PageKeywords
 from manyworlds.lab.page.page_context import PageContext, Part
 from manyworlds.lab.page.page_parts import PageParts
+from manyworlds.lab.page.selection import SelectionPart
 from manyworlds.lab.page.shown_lab import ShownLab
 from manyworlds.lab.page.tabs import PartMaker, find_parts
 from manyworlds.lab.page.timeline_bar import TimelinePart
@@ -31,7 +32,14 @@ from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.cameras import keep_fitted
 from manyworlds.viewer.browser.kept_tabs import keep_tabs
 from manyworlds.viewer.browser.markup import error_card_html
-from manyworlds.viewer.browser.server import clear, new_server, page_url, route, stop_server
+from manyworlds.viewer.browser.server import (
+    clear,
+    entitle,
+    new_server,
+    page_url,
+    route,
+    stop_server,
+)
 from manyworlds.viewer.browser.typed_fields import wait_for_commits
 from manyworlds.viewer.cpu_share import CpuShare
 
@@ -157,6 +165,7 @@ class PageServer:
                 "WorldView": view,
                 "TopBar": top_bar,
                 "PullPart": pull,
+                "SelectionPart": SelectionPart(self.context),
                 "DrivePart": drive,
                 "TimelinePart": TimelinePart(self.context, drive.address),
                 "TreeClicksPart": TreeClicksPart(self.context, drive.address),
@@ -190,6 +199,7 @@ class PageServer:
         """Read the lab with its present world, and make the panel as wide as its parts need."""
         self._model = self.lab.model
         lab = ShownLab(self.lab)
+        entitle(self.server, self._cfg.title or _name_of(self._model))
         width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
         self.server.gui.main_panel.set_width(width)
         return lab
@@ -360,6 +370,12 @@ class PageServer:
 
 InProcessPage = PageServer
 """Former name."""
+
+
+def _name_of(model: mujoco.MjModel) -> str:
+    """Return the name of a model, the first one in its table of names; 'world' for none."""
+    name = model.names.partition(b"\0")[0].decode()
+    return "world" if name in ("", "MuJoCo Model") else name
 
 
 def _fits(snapshot: Snapshot, model: mujoco.MjModel) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.world.options import read_flag
-from manyworlds.viewer.browser.markup import differences_html
+from manyworlds.utils.newton import solver_note
+from manyworlds.viewer.browser.markup import differences_html, note_html
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, ShownValue, add_number
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class OptionsPart(PagePart):
                 self._add(label, gui.add_checkbox(label, True))
             self._labels = {name: handle.label for name, handle in self.inputs.items()}
             self.differences = gui.add_html("")
+            self.solver_note = gui.add_html("")
+            """Reason why the solver is not the one that the model asks for."""
             self.back = ctx.add_button(
                 "Back to the model's",
                 self._go_back,
@@ -90,6 +93,7 @@ class OptionsPart(PagePart):
                 lines.append(f"{self._labels[name]}: {_text(self._model[name])}")
         self.differences.content = differences_html(lines)
         self.back.visible = bool(lines)
+        self.solver_note.content = note_html(solver_note(self._ctx.lab.model))
 
     def renew(self) -> list[str]:
         """Show the options of the new world."""

@@ -24,6 +24,8 @@ class GizmoPart(PagePart):
     def __init__(self, ctx: PageContext) -> None:
         super().__init__(ctx)
         self._held = False
+        self._grip = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+        """Pose of the body where a drag of it began."""
         self.box = ctx.gui.add_checkbox(
             "Gizmo", False, hint="Arrows and rings that move and turn the selected body."
         )
@@ -50,7 +52,11 @@ class GizmoPart(PagePart):
         """Handle an event of a drag; see `gizmos.Hold`."""
         ctx = self._ctx
         body = self._ctx.body
+        if not self._held:
+            snapshot = ctx.lab.snapshot
+            self._grip = np.array(snapshot.xpos[body]), np.array(snapshot.xquat[body])
         self._held = phase != "end"
+        ctx.moved = None
         model = ctx.lab.model
         if not body:
             return
@@ -69,6 +75,9 @@ class GizmoPart(PagePart):
             ):
                 if not np.allclose(value, now, atol=1e-9):
                     ctx.verbs.set_model(element=element, field=field, value=value.tolist())
+        else:
+            start_pos, start_quat = self._grip
+            ctx.moved = start_pos, start_quat, position, quat
 
 
 def _free_joint(model: mujoco.MjModel, body: int) -> int:

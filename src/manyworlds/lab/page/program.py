@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
-from manyworlds.lab.errors import LabEndedError
 from manyworlds.lab.page.page_cfg import PageCfg
 from manyworlds.lab.page.page_server import PageServer
 from manyworlds.lab.readers.reader_program import ReaderProgram, run_program
 from manyworlds.lab.readers.wire import Message
-
-_FAREWELL_S = 1.0  # time for browsers to get the last message
 
 
 class PageProgram(ReaderProgram):
@@ -48,11 +43,6 @@ class PageProgram(ReaderProgram):
             case _:
                 return False
         return True
-
-    def close(self) -> None:
-        """Tell the browsers that the lab has ended."""
-        self._page.show_card("The lab has ended", str(LabEndedError()))
-        time.sleep(_FAREWELL_S)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -55,7 +56,9 @@ class RecordPart(PagePart):
             self.name = gui.add_text(
                 "Save as", "recording.csv", hint="The suffix sets the format: .mcap, .csv or .json."
             )
-            self.save = ctx.add_button("Save session", self._save)
+            self.save = ctx.add_button(
+                "Save session", lambda: ctx.attempt_at(self.imported, self._save)
+            )
             self.download = gui.add_button("Download session")
             self.download.on_click(lambda event: ctx.attempt(lambda: self._download(event.client)))
             self.upload = gui.add_upload_button("Import file", mime_type=".mcap,.csv,.json")
@@ -162,7 +165,7 @@ class RecordPart(PagePart):
         if self._recording.is_recording:
             self._ctx.verbs.recording_stop()
         else:
-            self._ctx.verbs.recording_start(name=self.file.value.strip())
+            self._ctx.verbs.recording_start(name=_with_suffix(self.file.value))
             self.file.value = ""
 
     def _choose(self, name: str) -> None:
@@ -181,13 +184,15 @@ class RecordPart(PagePart):
         enabled, relative = ROLES[role]
         self._ctx.verbs.set_replay_role(robot=robot, enabled=enabled, relative=relative)
 
-    def _save(self) -> None:
-        self._ctx.verbs.recording_save(path=self.name.value.strip(), session=self.session.value)
+    def _save(self) -> str:
+        path = _with_suffix(self.name.value)
+        reply = self._ctx.verbs.recording_save(path=path, session=self.session.value)
         self._list()
+        return f"The session '{self.session.value}' was written to {reply['absolute_path']}."
 
     def _download(self, client: viser.ClientHandle | None) -> None:
         assert client is not None  # only clients click
-        name = self.name.value.strip()
+        name = _with_suffix(self.name.value)
         reply = self._ctx.verbs.recording_export(path=name, session=self.session.value)
         assert isinstance(reply["content"], bytes)
         client.send_file_download(name, reply["content"], save_immediately=True)
@@ -227,6 +232,14 @@ class RecordPart(PagePart):
         if view != self._view:
             self._view = view
             self._ctx.verbs.set_recording_view(view=view)
+
+
+def _with_suffix(name: str) -> str:
+    """Return the name of a recording's file, with the suffix `.mcap` if it has none."""
+    name = name.strip()
+    if name and not Path(name).suffix:
+        name += ".mcap"
+    return name
 
 
 def _told(recording: RecordingFacts) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import viser
 
 _MOST_COMMANDS = 6
+_MOST_UNSEARCHED = 8  # actuators of a robot without a search
 _LABELS = {"twist": tuple(TWIST_LABELS.values())}
 """Labels of the values of a command, by its name; the values of other commands are numbered."""
 
@@ -155,10 +156,14 @@ class RobotPart(PagePart):
         folder = gui.add_folder(f"Actuators of {robot.name}")
         handles = []
         with folder:
+            if len(robot.actuators.names) > _MOST_UNSEARCHED:
+                find = gui.add_text("Find", "", hint="Part of a name of an actuator.")
+                self._ctx.on_change(find, lambda text: _show_matches(handles, text))
             for i, name in enumerate(robot.actuators.names):
                 low, high, step, hint = self._range(robot, i)
                 neutral = float(robot.neutral[i])
-                handle = gui.add_slider(name, low, high, step, neutral, hint=hint)
+                label = name.removesuffix("_joint")
+                handle = gui.add_slider(label, low, high, step, neutral, hint=f"{hint} ({name})")
                 self._ctx.on_change(
                     handle, lambda value, name=name: self._write(robot, {name: float(value)})
                 )
@@ -186,7 +191,7 @@ class RobotPart(PagePart):
                     handle.min = low
                     handle.max = high
                     handle.step = step
-                    handle.hint = hint
+                    handle.hint = f"{hint} ({robot.actuators.names[i]})"
                     handle.precision = max(0, -round(math.log10(step)))
                     handle.value = float(np.clip(handle.value, low, high))
                     sliders.seen = -1  # a target that was outside may be inside now
@@ -198,6 +203,12 @@ class RobotPart(PagePart):
 
     def _reset_targets(self) -> None:
         self._ctx.verbs.reset_targets(robot=self._ctx.robot)
+
+
+def _show_matches(handles: list[viser.GuiSliderHandle[float]], text: str) -> None:
+    """Show the sliders whose label has a text."""
+    for handle in handles:
+        handle.visible = text.strip().lower() in handle.label.lower()
 
 
 def command_labels(command: str, size: int) -> tuple[str, ...]:

@@ -23,10 +23,14 @@ class SavedStatePart(KeptPart):
         gui = ctx.gui
         with gui.add_folder("Saved states"):
             self.name = gui.add_text("Name", "", hint="Empty: a number.")
-            self.save = ctx.add_button("Save", self._save)
+            self.save = ctx.add_button("Save", lambda: ctx.attempt_at(self.outcome, self._save))
             self.choice = gui.add_dropdown("Saved", _NO_STATES)
             self.restore = ctx.add_button("Restore", self._restore)
             self.restore.disabled = True
+            self.drop = ctx.add_button("Delete", lambda: ctx.attempt_at(self.outcome, self._drop))
+            self.drop.color = "red"
+            self.drop.disabled = True
+            self.outcome = gui.add_html("")
             self.download = gui.add_button("Download", disabled=True)
             self.download.on_click(lambda event: ctx.attempt(lambda: self._send(event.client)))
             self.upload = gui.add_upload_button("Import file", mime_type=".npz")
@@ -39,11 +43,18 @@ class SavedStatePart(KeptPart):
         if tuple(self.choice.options) != names:
             self.choice.options = names
             self.choice.value = names[-1]
-            self.restore.disabled = self.download.disabled = names == ("none",)
+            for button in (self.restore, self.drop, self.download):
+                button.disabled = names == _NO_STATES
 
-    def _save(self) -> None:
-        self._ctx.verbs.capture_state(label=self.name.value.strip())
+    def _save(self) -> str:
+        reply = self._ctx.verbs.capture_state(label=self.name.value.strip())
         self.name.value = ""
+        return f"The state at {reply['state_time']:.3f} s is saved as '{reply['label']}'."
+
+    def _drop(self) -> str:
+        name = self.choice.value
+        self._ctx.verbs.drop_state(label=name)
+        return f"The state '{name}' was deleted."
 
     def _restore(self) -> None:
         name = self.choice.value

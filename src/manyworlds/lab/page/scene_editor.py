@@ -16,7 +16,7 @@ from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.viewer.browser.markup import note_html
-from manyworlds.viewer.browser.widgets import add_choice
+from manyworlds.viewer.browser.widgets import add_choice, relabel
 
 if TYPE_CHECKING:
     import viser
@@ -39,7 +39,11 @@ class ScenePart(PagePart):
     def __init__(self, ctx: PageContext) -> None:
         super().__init__(ctx)
         self._items: list[dict[str, Any]] = []
+        self._whole = ""
+        """Item that was selected as a whole, not by one of its bodies."""
         self._held = False
+        self._grip = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+        """Pose of the item where a drag of it began."""
         self._seen_body = 0
         gui = ctx.gui
         self.warning = gui.add_html("")
@@ -69,8 +73,9 @@ class ScenePart(PagePart):
     def _add_actions(self) -> None:
         ctx = self._ctx
         gui = self._ctx.gui
-        actions = {"Duplicate": self._duplicate, "Remove": self._remove}
-        self.actions = add_choice(gui, "Selected item", self._told(actions), ctx.attempt)
+        self.duplicate = ctx.add_button("Duplicate", lambda: self._tell(self._duplicate))
+        self.remove = ctx.add_button("Remove", lambda: self._tell(self._remove))
+        self.remove.color = "red"
         with gui.add_folder("Name and grid", expand_by_default=False):
             self.name = gui.add_text("New name", "")
             self.rename = ctx.add_button("Rename", lambda: self._tell(self._rename))
@@ -113,12 +118,20 @@ class ScenePart(PagePart):
         if ctx.body != self._seen_body:
             self._seen_body = ctx.body
             name = ctx.view.name_of(ctx.body)
-            owner = next((i["name"] for i in self._items if name and name in i["bodies"]), "")
-            if owner and owner != self.choice.value:
+            owner = next((i["name"] for i in self._items if name and name in i["bodies"]), _NONE)
+            if owner != self.choice.value:
                 self.choice.value = owner
+                self._whole = ""
+                ctx.verbs.select_item(item="" if owner == _NONE else owner)
+                self._show_tree()
         task = ctx.lab.environment is not None
         self.warning.content = note_html(_ENDS_TASK if task else "")
         item = self._item()
+        named = "" if item is None else f" '{item['name']}'"
+        for label, button in (("Duplicate", self.duplicate), ("Remove", self.remove)):
+            relabel(button, f"{label}{named}")
+            if button.disabled != (item is None):
+                button.disabled = item is None
         shown = self.gizmo.value and item is not None
         self.handle.visible = shown
         if shown and not self._held:
@@ -127,10 +140,17 @@ class ScenePart(PagePart):
             self.handle.wxyz = np.array(pose["quat"])
 
     def drag(self, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
-        """Handle an event of a drag: the item is moved when it ends; see `gizmos.Hold`."""
+        """Handle an event of a drag: a tint shows the item there, which moves when it ends."""
+        ctx = self._ctx
+        if not self._held and phase != "end":
+            pose = ctx.verbs.read_item_pose(item=self.choice.value)
+            self._grip = np.array(pose["pos"]), np.array(pose["quat"])
         self._held = phase != "end"
+        start_pos, start_quat = self._grip
+        ctx.moved = start_pos, start_quat, position, quat
         if not self._held:
             self._tell(lambda: self._move(position, quat))
+            ctx.moved = None
 
     def _add_handle(self) -> None:
         self.handle = add_gizmo(self._ctx, "item", (0.2, 0.6), self.drag)
@@ -142,6 +162,7 @@ class ScenePart(PagePart):
         self.choice.options = names
         if reply["selected"] in names:
             self.choice.value = reply["selected"]
+            self._select_bodies()
         self._show_tree()
 
     def _show_tree(self) -> None:
@@ -182,13 +203,20 @@ class ScenePart(PagePart):
 
     def _select(self, name: str) -> None:
         self._ctx.verbs.select_item(item="" if name == _NONE else name)
-        item = self._item()
-        body = ""
-        if item is not None:
-            body = next(filter(None, item["bodies"]), "")
-        self._ctx.select("body", self._ctx.view.id_of(body))
-        self._seen_body = self._ctx.body
+        self._ctx.select("body", 0)
+        self._whole = name
+        self._select_bodies()
         self._show_tree()
+
+    def _select_bodies(self) -> None:
+        """Select the bodies of the item that was chosen as a whole."""
+        ctx = self._ctx
+        item = self._item()
+        if item is not None and item["name"] == self._whole:
+            named = (ctx.view.id_of(body) for body in item["bodies"])
+            bodies = tuple(body for body in named if body)
+            ctx.select_item(item["name"], bodies)
+        self._seen_body = ctx.body
 
     def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
         """Select the item whose line was clicked in a browser."""
@@ -207,36 +235,42 @@ class ScenePart(PagePart):
         self._list()
 
     def _select_new(self, what: str, reply: AddItemReply) -> str:
-        """Select the item of a reply; return what was done, as a sentence."""
-        self._ctx.verbs.select_item(item=reply["item"]["name"])
-        return _done(what, reply["notes"])
+        """Select the item of a reply; return what was done with it, as a sentence."""
+        name = reply["item"]["name"]
+        self._whole = name
+        self._ctx.verbs.select_item(item=name)
+        return _told(f"{what} '{name}'.", reply["notes"])
 
     def _undo(self) -> None:
-        self._tell(lambda: f"undone: {self._ctx.verbs.undo()['label']}")
+        self._tell(lambda: f"Undone: {self._ctx.verbs.undo()['label']}.")
 
     def _redo(self) -> None:
-        self._tell(lambda: f"redone: {self._ctx.verbs.redo()['label']}")
+        self._tell(lambda: f"Redone: {self._ctx.verbs.redo()['label']}.")
 
     def _move(self, position: np.ndarray, quat: np.ndarray) -> str:
         reply = self._ctx.verbs.move_item(item=self._chosen(), pos=position, quat=quat)
-        return _done("move item", reply["notes"])
+        return _told(f"'{self.choice.value}' was moved.", reply["notes"])
 
     def _duplicate(self) -> str:
-        reply = self._ctx.verbs.duplicate_item(item=self._chosen())
-        return self._select_new("duplicate item", reply)
+        item = self._chosen()
+        reply = self._ctx.verbs.duplicate_item(item=item)
+        return self._select_new(f"'{item}' was duplicated as", reply)
 
     def _remove(self) -> str:
-        reply = self._ctx.verbs.remove_item(item=self._chosen())
-        return _done("remove item", reply["notes"])
+        item = self._chosen()
+        reply = self._ctx.verbs.remove_item(item=item)
+        return _told(f"'{item}' was removed.", reply["notes"])
 
     def _rename(self) -> str:
         name = self.name.value.strip()
-        reply = self._ctx.verbs.rename_item(item=self._chosen(), name=name)
-        return self._select_new("rename item", reply)
+        item = self._chosen()
+        reply = self._ctx.verbs.rename_item(item=item, name=name)
+        return self._select_new(f"'{item}' is now called", reply)
 
     def _grid(self) -> str:
-        reply = self._ctx.verbs.add_item_grid(item=self._chosen(), **self.counts.values())
-        return _done("add item grid", reply["notes"])
+        item = self._chosen()
+        reply = self._ctx.verbs.add_item_grid(item=item, **self.counts.values())
+        return _told(f"A grid of '{item}' was added.", reply["notes"])
 
     def _wanted(self) -> dict[str, Any]:
         """Return the name and the place of a new item."""
@@ -248,19 +282,19 @@ class ScenePart(PagePart):
 
     def _add_by_name(self) -> str:
         reply = self._ctx.verbs.add_item(source=self.source.value, **self._wanted())
-        return self._select_new("add item", reply)
+        return self._select_new("Added", reply)
 
     def _add_by_path(self) -> str:
         path = self.path.value.strip()
         if not path:
             raise ValueError("Give the path of a file.")
         reply = self._ctx.verbs.add_item_file(path=Path(path).expanduser(), **self._wanted())
-        return self._select_new("add item file", reply)
+        return self._select_new("Added", reply)
 
     def _add_upload(self) -> str:
         file = self.upload.value
         reply = self._ctx.verbs.upload_item(file=file.name, content=file.content, **self._wanted())
-        return self._select_new("upload item", reply)
+        return self._select_new("Added", reply)
 
     def _folder(self) -> str:
         folder = self.file.value.strip()
@@ -270,13 +304,14 @@ class ScenePart(PagePart):
 
     def _save(self) -> str:
         reply = self._ctx.verbs.save_scene(folder=self._folder())
-        return "\n".join([f"saved: {reply['folder']}", *reply["notes"]])
+        return _told(f"The scene was saved to {reply['folder']}.", reply["notes"])
 
     def _open(self) -> str:
-        reply = self._ctx.verbs.open_scene(path=self._folder())
-        return _done("open scene", reply["notes"])
+        path = self._folder()
+        reply = self._ctx.verbs.open_scene(path=path)
+        return _told(f"The scene {path} was opened.", reply["notes"])
 
 
-def _done(what: str, notes: Iterable[str]) -> str:
+def _told(what: str, notes: Iterable[str]) -> str:
     """Return what was done, and notes on it, a line each."""
-    return "\n".join([f"{what}: done", *notes])
+    return "\n".join([what, *notes])

@@ -11,8 +11,21 @@ from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.loop.steppers import ENVIRONMENT, PHYSICS
 from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.robots.control import POLICY
-from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
-from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
+from manyworlds.viewer.browser.markup import (
+    ERROR_COLOR,
+    TRANSPORT,
+    banner_html,
+    rec_html,
+    status_html,
+)
+from manyworlds.viewer.browser.widgets import (
+    PAUSE,
+    PLAY,
+    ShownValue,
+    add_choice,
+    relabel,
+    show_playing,
+)
 
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Available speeds, in simulated seconds per second."""
@@ -31,9 +44,9 @@ POLICY_DRIVERS = {
 """Sentences about what steps the world of a policy, by name of the stepper."""
 
 _STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
-PANEL_PX = 360
-"""Width of the panel, in which the tabs fit into two rows [pixel]."""
-TASK_PANEL_PX = 420
+PANEL_PX = 400
+"""Width of the panel [pixel]."""
+TASK_PANEL_PX = 440
 """Width of the panel with the tab of a task [pixel]."""
 
 
@@ -47,8 +60,8 @@ class TopBar(PagePart):
         gui = ctx.gui
         lab = ctx.lab
         self.banner = gui.add_html("")
-        self.status = gui.add_html("")
-        self.play = ctx.add_button("Pause", ctx.toggle_pause, icon=PAUSE)
+        gui.add_html(TRANSPORT)
+        self.play = ctx.add_button("Pause", self.toggle, icon=PAUSE)
         actions = {"Step": lambda: ctx.verbs.step(), "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
@@ -56,6 +69,7 @@ class TopBar(PagePart):
         )
         self._speed = ShownValue(self.speed)
         ctx.on_change(self.speed, self._set_speed)
+        self.status = gui.add_html("")
         self.robot = gui.add_dropdown("Robot", tuple(ctx.robots) or ("none",))
         ctx.on_change(self.robot, ctx.select_robot)
         self.renew()
@@ -67,6 +81,13 @@ class TopBar(PagePart):
         self.robot.visible = len(names) > 1
         self.robot.value = self._ctx.robot or names[0]
         return []
+
+    def toggle(self) -> None:
+        """Pause or play; return a world that has stopped to its initial state."""
+        if self._ctx.lab.snapshot.fault:
+            self.reset()
+        else:
+            self._ctx.toggle_pause()
 
     def reset(self) -> None:
         """Return to the initial state; say if that ended a replay."""
@@ -88,8 +109,12 @@ class TopBar(PagePart):
         """Show the state of the world."""
         ctx = self._ctx
         facts = self._ctx.lab.facts
-        show_playing(self.play, ctx.running)
-        self.banner.content = _banner(snapshot, ctx.running)
+        if snapshot.fault:
+            relabel(self.play, "Reset the world", PLAY)
+        else:
+            show_playing(self.play, ctx.running)
+        recording = rec_html() if facts.recording.is_recording else ""
+        self.banner.content = _banner(snapshot, ctx.running) + recording
         name = _speed_name(facts.percent)
         if name not in self.speed.options:
             self.speed.options = (*SPEEDS, name)
@@ -119,9 +144,9 @@ class TopBar(PagePart):
         if snapshot.fault:
             wrong = wrong + notes
             notes = []
-        # Two lines are reserved, so that the buttons do not move.
+        # A line is reserved, so that most notes do not move the tabs.
         self.status.content = status_html(
-            rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=2
+            rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=1
         )
 
     def _notes(self, snapshot: Snapshot) -> list[str]:

@@ -10,11 +10,9 @@ frame `world` with each image; the camera's frame `NAME_optical_frame` has z for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import mujoco
-import numpy as np
 from foxglove_schemas_protobuf.CameraCalibration_pb2 import CameraCalibration
 from foxglove_schemas_protobuf.CompressedImage_pb2 import CompressedImage
 from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
@@ -22,14 +20,13 @@ from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
 from manyworlds.lab.pictures.image import JpegImage
 from manyworlds.lab.pictures.subscription import Subscription
 from manyworlds.lab.recording.foxglove import descriptors, stamp, transform
-from manyworlds.validation.names import free_name
+from manyworlds.lab.world.frames import ModelFrames, camera_matrices, optical_quat
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
 
 MESSAGES = {"image": CompressedImage, "calibration": CameraCalibration}
 """Messages of each camera, by the end of their topic."""
-_OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's cameras
 
 
 class ImageTracks:
@@ -39,7 +36,7 @@ class ImageTracks:
         writer: writer of the file.
         streams: subscriptions to colors, one per camera.
         clock: returns the time of an image in the recording [s].
-        taken: names of frames of the model, which cameras cannot have.
+        frames: frames of the model that the recording begins with.
     """
 
     def __init__(
@@ -47,18 +44,15 @@ class ImageTracks:
         writer: Writer,
         streams: Sequence[Subscription[JpegImage]],
         clock: Callable[[JpegImage], float],
-        taken: Collection[str] = (),
+        frames: ModelFrames,
     ) -> None:
         self._writer = writer
         self._streams = streams
         self._clock = clock
         self.num_written = {stream.camera: 0 for stream in streams}
         """Number of images in the file, by camera."""
-        self._frames: dict[str, str] = {}
-        """Name of the frame of each camera."""
-        for camera in self.num_written:
-            others = {*taken, *self._frames.values()}
-            self._frames[camera] = free_name(f"{camera}_optical_frame", others)
+        self.frames = frames
+        """Frames of the present model."""
         self._last = dict.fromkeys(self.num_written, -math.inf)
         self._channels: dict[tuple[str, str], int] = {}
         if not streams:
@@ -87,7 +81,7 @@ class ImageTracks:
         self._last[name] = time
         nanoseconds = max(0, round(time * 1e9))
         count = self.num_written[name]
-        frame_id = self._frames[name]
+        frame_id = self.frames.camera(name)
         for channel, message in (
             (self._poses, camera_pose(image, frame_id, nanoseconds)),
             (self._channels[name, "calibration"], calibration(image, frame_id, nanoseconds)),
@@ -107,23 +101,18 @@ def compressed_image(image: JpegImage, frame_id: str, nanoseconds: int) -> Compr
 
 def calibration(image: JpegImage, frame_id: str, nanoseconds: int) -> CameraCalibration:
     """Return the calibration of an image, which has no distortion."""
-    fx, fy, cx, cy = image.intrinsics
+    matrices = camera_matrices(*image.intrinsics)
     return CameraCalibration(
         timestamp=stamp(nanoseconds),
         frame_id=frame_id,
         width=image.width,
         height=image.height,
         distortion_model="plumb_bob",
-        D=[0.0] * 5,
-        K=[fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
-        R=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-        P=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
+        **{name.upper(): rows for name, rows in matrices.items()},
     )
 
 
 def camera_pose(image: JpegImage, frame_id: str, nanoseconds: int) -> FrameTransforms:
     """Return the pose of the frame of an image's camera."""
-    turned = np.empty(4)
-    mujoco.mju_mulQuat(turned, np.array(image.quat), _OPTICAL)
-    pose = transform(stamp(nanoseconds), frame_id, image.pos, turned)
+    pose = transform(stamp(nanoseconds), frame_id, image.pos, optical_quat(image.quat))
     return FrameTransforms(transforms=[pose])

@@ -31,7 +31,8 @@ from google.protobuf.duration_pb2 import Duration
 
 from manyworlds.lab.moments.recording import joint_names
 from manyworlds.lab.recording.foxglove import descriptors, quaternion, stamp, transform, vector
-from manyworlds.lab.world.model_facts import STATE, body_frames, element_names
+from manyworlds.lab.world.frames import ModelFrames
+from manyworlds.lab.world.model_facts import STATE
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -93,7 +94,7 @@ class SceneTracks:
         self._names = [names[j] for j in joints]
         self._q = model.jnt_qposadr[joints]
         self._v = model.jnt_dofadr[joints]
-        self._frames = body_frames(element_names(model, "body"))[1:]
+        self._frames = ModelFrames(model).bodies[1:]
 
     def add(self, row: np.ndarray) -> None:
         """Write the messages of a frame, if they are due.
@@ -143,7 +144,7 @@ def scene_update(model: mujoco.MjModel, nanoseconds: int, replaces: bool = False
     update = SceneUpdate()
     if replaces:
         update.deletions.append(SceneEntityDeletion(timestamp=moment, type=SceneEntityDeletion.ALL))
-    for body, frame in enumerate(body_frames(element_names(model, "body"))):
+    for body, frame in enumerate(ModelFrames(model).bodies):
         entity = SceneEntity(
             timestamp=moment, frame_id=frame, id=frame, lifetime=Duration(), frame_locked=True
         )

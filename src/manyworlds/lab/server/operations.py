@@ -47,12 +47,16 @@ LOCAL = frozenset(
 
 
 class NotYetError(VerbError):
-    """Error of a request whose answer is being prepared: the same request has it a little later."""
+    """Error of a request whose answer is being prepared: the same request has it a little later.
 
-    def __init__(self) -> None:
-        super().__init__(
-            "not_ready", "The model is being exported for clients: ask again in some seconds."
-        )
+    Args:
+        text: the reason, for clients that do not wait.
+        patience_s: longest wait since the request came [s]; None for that of its socket.
+    """
+
+    def __init__(self, text: str, patience_s: float | None = None) -> None:
+        super().__init__("not_ready", text)
+        self.patience_s = patience_s
 
 
 @dataclass

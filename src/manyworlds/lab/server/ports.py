@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 State = Literal["waiting", "open", "closed"]
 
+MOST_FRAMES = 16
+"""Frames of a message that are kept; no message of a client needs as many."""
+STATE_BACKLOG = 500
+"""Messages about states that wait for a slow reader before further ones are dropped. One state can
+have hundreds, one for each joint and sensor, which a fast reader gets at once."""
+STATE_BUFFER = 2**19
+"""Bytes of states that the operating system holds for a slow reader; with much less, large states
+wait for the acknowledgments of a fast one."""
 FIRST_S = 0.25
 LONGEST_S = 5.0
 """Shortest and longest time between two attempts to open a port [s]."""
@@ -42,6 +50,8 @@ class Port:
         report: receives a sentence when the port is in use, and when it is open after that.
         max_bytes: largest message; a peer that sends a larger one is disconnected.
         backlog: number of messages that wait for a slow reader before further ones are dropped.
+        buffer: bytes that the operating system holds for each reader; 0 for its own choice, which
+            may be megabytes.
         others: ports that do as well if this one is in use.
         secure: encrypts a socket before it is bound; None for none.
     """
@@ -57,6 +67,7 @@ class Port:
         max_bytes: int,
         *,
         backlog: int = _BACKLOG,
+        buffer: int = 0,
         others: Sequence[int] = (),
         secure: Callable[[zmq.Socket], None] | None = None,
     ) -> None:
@@ -83,6 +94,8 @@ class Port:
         self.socket.setsockopt(self._zmq.MAXMSGSIZE, max_bytes)
         self.socket.setsockopt(self._zmq.SNDHWM, backlog)
         self.socket.setsockopt(self._zmq.RCVHWM, backlog)
+        if buffer:
+            self.socket.setsockopt(self._zmq.SNDBUF, buffer)
         # With a domain, ZeroMQ refuses peers of its protocol's version 1, which has no handshake:
         # any web page can send such messages, as the content of an HTTP request.
         self.socket.setsockopt(self._zmq.ZAP_DOMAIN, b"local")
@@ -131,12 +144,17 @@ class Port:
         self.socket.close()
 
     def receive(self, most: int) -> Iterator[list[zmq.Frame]]:
-        """Yield the messages that wait, as frames."""
+        """Yield the messages that wait, as frames; of longer ones the first `MOST_FRAMES`."""
         for _ in range(most):
             try:
-                frames = self.socket.recv_multipart(self._zmq.NOBLOCK, copy=False)
+                frame = self.socket.recv(self._zmq.NOBLOCK, copy=False)
             except self._zmq.Again:
                 return
+            frames = [frame]
+            while frame.more:
+                frame = self.socket.recv(copy=False)
+                if len(frames) < MOST_FRAMES:
+                    frames.append(frame)
             self.messages += 1
             yield frames
 

@@ -17,12 +17,12 @@ _PATIENCE_S = 4.0  # longest wait for an answer that is being prepared; old clie
 
 
 class _Asked(NamedTuple):
-    """A request, and who waits for the answer until when [s]."""
+    """A request, who waits for the answer, and when it came [s]."""
 
     sender: bytes
     content: bytes
     peer: int
-    end: float
+    came: float
 
 
 class RequestServer:
@@ -62,19 +62,19 @@ class RequestServer:
             if len(frames) != 3 or frames[1].bytes:
                 self._hub.dispatcher.errors["bad_frames"] += 1
                 continue
-            end = time.monotonic() + _PATIENCE_S
-            self._answer(_Asked(frames[0].bytes, frames[2].bytes, peer, end))
+            self._answer(_Asked(frames[0].bytes, frames[2].bytes, peer, time.monotonic()))
         self._hub.tick()
 
     def _answer(self, asked: _Asked) -> None:
         """Answer a request, or keep it until its answer is there; others are answered meanwhile."""
-        again = time.monotonic() < asked.end
         try:
-            reply = self._hub.answer(asked.content, asked.peer, again=again)
-        except NotYetError:
-            self._later.append(asked)
-        else:
-            self.port.send(asked.sender, b"", reply)
+            reply = self._hub.answer(asked.content, asked.peer, again=True)
+        except NotYetError as error:
+            if time.monotonic() < asked.came + (error.patience_s or _PATIENCE_S):
+                self._later.append(asked)
+                return
+            reply = self._hub.answer(asked.content, asked.peer)  # says why there is no answer
+        self.port.send(asked.sender, b"", reply)
 
     def _watch(self) -> None:
         """Find the connections that were lost."""

@@ -11,7 +11,7 @@ from manyworlds.lab.face import LabFace
 from manyworlds.lab.loop.shared_snapshots import SNAPSHOT_TOPIC, pack_snapshot
 from manyworlds.lab.server.messages import encode
 from manyworlds.lab.server.plugin import Publisher
-from manyworlds.lab.server.ports import Port
+from manyworlds.lab.server.ports import STATE_BACKLOG, STATE_BUFFER, Port
 
 if TYPE_CHECKING:
     from manyworlds.lab.server.hub import LabHub
@@ -30,7 +30,7 @@ class StreamServer:
 
     def __init__(self, hub: LabHub) -> None:
         self._hub = hub
-        self.states = hub.new_outlets("state")
+        self.states = hub.new_outlets("state", backlog=STATE_BACKLOG, buffer=STATE_BUFFER)
         self._publishers: list[Publisher] = []
         self._poller = hub.zmq.Poller()
         self._failure = "", 0.0

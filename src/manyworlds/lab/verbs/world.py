@@ -24,7 +24,14 @@ from manyworlds.lab.verbs.fields import (
     Values,
 )
 from manyworlds.lab.verbs.registry import Reply, between_steps, verb
-from manyworlds.lab.world.options import FLAGS, check_option, read_options, set_flag, set_option
+from manyworlds.lab.world.options import (
+    FLAGS,
+    check_option,
+    read_option,
+    read_options,
+    set_flag,
+    set_option,
+)
 from manyworlds.spec.elements import dof_width, qpos_width
 
 if TYPE_CHECKING:
@@ -46,9 +53,16 @@ _FLAG = Choice(options=tuple(FLAGS), text="flag of MuJoCo")
 @verb(options=Values(text="the new values, by name"))
 def set_sim_options(
     lab: LiveLab,
-    options: Annotated[dict[str, object], Values(text="values by their names in mjOption")],
+    options: Annotated[
+        dict[str, object],
+        Values(
+            text="values by their names in mjOption; integrator, cone, solver and jacobian also as "
+            "in MJCF"
+        ),
+    ],
 ) -> Reply:
     """Change options of MuJoCo from the next step on, all or none."""
+    options = {name: read_option(name, value) for name, value in options.items()}
     for name, value in options.items():
         try:
             check_option(name, value)

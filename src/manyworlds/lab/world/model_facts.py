@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import mujoco
 import numpy as np
-
-from manyworlds.validation.names import free_name
 
 INITIAL_KEYFRAME = "init_state"
 """Keyframe of a scene's initial state."""
@@ -67,21 +65,6 @@ def _names(model: mujoco.MjModel) -> list[str]:
     names += [model.joint(i).name for i in range(model.njnt)]
     names += [model.actuator(i).name for i in range(model.nactuator)]
     return names or [""]
-
-
-def body_frames(names: Sequence[str]) -> list[str]:
-    """Return a different name for the frame of each body: its own, `world`, or `body_ID`.
-
-    Args:
-        names: names of all bodies by id; empty for those without one.
-    """
-    frames = ["world", *names[1:]]
-    taken = set(frames)
-    for body, name in enumerate(frames):
-        if not name:
-            frames[body] = free_name(f"body_{body}", taken)
-            taken.add(frames[body])
-    return frames
 
 
 def binary_model(model: mujoco.MjModel) -> bytes:

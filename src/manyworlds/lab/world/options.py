@@ -101,6 +101,28 @@ def set_option(option: mujoco.MjOption, name: str, value: ArrayLike) -> None:
         setattr(option, name, type(current)(value))  # type: ignore[arg-type]
 
 
+def read_option(name: str, value: object) -> object:
+    """Return the number of an integrator, cone, solver or Jacobian; other values stay.
+
+    Args:
+        name: name of the option in `mujoco.MjOption`.
+        value: its value, also as MJCF or MuJoCo's enums name it: `implicitfast`, `mjINT_RK4`.
+
+    Raises:
+        ValueError: there is no such choice.
+    """
+    if not isinstance(value, str) or name not in _CHOICES:
+        return value
+    members = _CHOICES[name].__members__.items()
+    known = {member.partition("_")[2].lower(): int(number) for member, number in members}
+    short = value.rpartition("_")[2].lower()
+    if short not in known:
+        raise ValueError(
+            f"The option {name} must be one of {', '.join(known)}, got '{value[:80]}'."
+        )
+    return known[short]
+
+
 def check_option(name: str, value: object) -> None:
     """Check the value of one of MuJoCo's options.
 

@@ -151,8 +151,7 @@ class RosBridge:
         for header, content in self._images.take():
             # One that was taken before a reset has a time to come.
             time = min(float(header["time"]), self._last) + self._shift
-            added = header["camera"] in self._images.added
-            self._put(self._world.images(header, content, added), time)
+            self._put(self._world.images(header, content), time)
 
     def _put(self, messages: Sequence[RosMessage], time: float) -> None:
         for sink in self._sinks:
@@ -184,8 +183,6 @@ class ImageReader:
         self._problems: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._client: LabClient | None = None
-        self.added: set[str] = set()
-        """Names of the cameras that were added to the lab."""
         try:
             for camera in cameras:
                 self._capture(camera, kinds[0])  # a wrong name fails at once
@@ -236,8 +233,6 @@ class ImageReader:
                 timeout=_IMAGES_S,
                 patience=_PATIENCE_S,
             )
-            known = self._client.list_cameras()["cameras"]
-            self.added = {name for name, cfg in known.items() if cfg["source"] == "added"}
         reply = self._client.capture_camera(camera=camera, kind=kind)
         return reply["header"], reply["data"]
 

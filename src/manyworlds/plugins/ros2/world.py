@@ -8,16 +8,14 @@ time, which `/clock` has, too.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
 
 from manyworlds.lab.readers.wire import Message as Fields
-from manyworlds.lab.world.model_facts import body_frames, element_names, wire_name
+from manyworlds.lab.world.frames import ModelFrames, camera_matrices, optical_quat
 from manyworlds.plugins.urlab.names import client_names
 from manyworlds.validation.names import free_name
 
@@ -27,7 +25,6 @@ _GYRO = int(mujoco.mjtSensor.mjSENS_GYRO)
 _ACCEL = int(mujoco.mjtSensor.mjSENS_ACCELEROMETER)
 _KNOWN = [0.0] * 9  # covariance of what has no noise
 _UNKNOWN = [-1.0, *_KNOWN[1:]]  # of what there is no sensor for
-_OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's cameras to ROS's
 
 
 @dataclass(frozen=True)
@@ -71,22 +68,11 @@ class RosWorld:
         self.model = model
         self.data = mujoco.MjData(model)
         mujoco.mj_kinematics(model, self.data)  # images may come before the first state
-        self._robots = tuple(robots)
-        self._clients = clients = client_names(model, robots)
-        self._live = {kind: element_names(model, kind) for kind in ("body", "site", "cam", "jnt")}
-        self._counts = {kind: Counter(names) for kind, names in clients.wire.items()}
-        bodies = enumerate(self._live["body"])
-        self._bodies = body_frames([name and self._name("body", i) for i, name in bodies])
-        self._frames = set(self._bodies)
+        self._clients = client_names(model, robots)
+        self._frames = ModelFrames(model)
         self._topics: set[str] = set()
         self._joints = list(self._find_joints())
         self._imus = list(self._find_imus())
-        self.cameras = tuple(self._name("cam", i) for i in range(model.ncam))
-        """Names of the model's cameras."""
-        self._camera_frames = {
-            name: _take_name(f"{name}_optical_frame", self._frames) for name in self.cameras
-        }
-        self._added_frames: dict[str, str] = {}
 
     def messages(self, state: Fields) -> list[RosMessage]:
         """Return all messages of a state but images.
@@ -107,34 +93,25 @@ class RosWorld:
         sensors = np.asarray(state["sensordata"], float)
         return found + [self._imu(imu, sensors, stamp) for imu in self._imus]
 
-    def images(self, header: Fields, content: bytes, added: bool = False) -> list[RosMessage]:
-        """Return the messages of an image: the pixels, and the camera's parameters.
-
-        The pose of a camera that the model does not have precedes them.
+    def images(self, header: Fields, content: bytes) -> list[RosMessage]:
+        """Return the messages of an image: the camera's pose, the pixels, and its parameters.
 
         Args:
             header: header of an image of a camera of the lab, see `CameraImage.header`.
             content: the pixels: uint8 RGB, or float32 depth [m].
-            added: whether the camera was added to the lab, and is none of the model.
         """
         name = str(header["camera"])
         is_depth = header["kind"] == "depth"
         width, height = int(header["width"]), int(header["height"])
         stamp = to_stamp(header["time"])
-        known = None
-        if not added:
-            known = self._model_camera(name)
         poses: list[RosMessage] = []
-        if known is None:
-            frame = self._frame_of_added(name)
-            pose = self._camera_pose(stamp, frame, header["pos"], header["quat"])
+        frame = self._frames.camera(name)
+        if frame not in self._frames.cameras:  # those of the model are in the messages of a state
+            turned = optical_quat(header["quat"])
+            pose = self._transform(stamp, 0, frame, np.asarray(header["pos"], float), turned)
             poses.append(_transforms_message([pose]))
-        else:
-            frame = self._camera_frames[known]
         head = {"stamp": stamp, "frame_id": frame}
-        fx, fy = float(header["fx"]), float(header["fy"])
-        # ROS counts from the center of the first pixel, the lab from its corner.
-        cx, cy = float(header["cx"]) - 0.5, float(header["cy"]) - 0.5
+        fx, fy, cx, cy = (float(header[key]) for key in ("fx", "fy", "cx", "cy"))
         size = {"height": height, "width": width}
         start = f"/{to_topic(name)}/"
         pixel = {"encoding": "rgb8", "step": 3 * width}
@@ -146,10 +123,7 @@ class RosWorld:
             "header": head,
             **size,
             "distortion_model": "plumb_bob",
-            "d": [0.0] * 5,
-            "k": [fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
-            "r": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-            "p": [fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
+            **camera_matrices(fx, fy, cx, cy),
             "binning_x": 0,
             "binning_y": 0,
             "roi": {"x_offset": 0, "y_offset": 0, "height": 0, "width": 0, "do_rectify": False},
@@ -160,21 +134,13 @@ class RosWorld:
             RosMessage(f"{start}camera_info", "sensor_msgs/msg/CameraInfo", info),
         ]
 
-    def _name(self, kind: str, index: int) -> str:
-        word = {"body": "body", "site": "site", "cam": "camera", "jnt": "joint"}[kind]
-        live = self._live[kind][index]
-        wire = self._clients.wire[kind][index]
-        if not live:
-            return f"{word}_{index}"
-        # `1_hip` of `go` and `hip` of `go_1` keep the names that they have.
-        return live if self._counts[kind][wire] > 1 else wire
-
     def _robot_of(self, kind: str, index: int) -> tuple[str, str]:
         """Return the robot of an element, empty for none, and its name without the robot's."""
         robot = self._clients.owners[kind][index] or ""
-        if not self._live[kind][index]:
-            return robot, self._name(kind, index)
-        return robot, self._clients.wire[kind][index].removeprefix(f"{robot}_")
+        name = self._clients.wire[kind][index]
+        if not name:
+            return robot, f"{kind}_{index}"
+        return robot, name.removeprefix(f"{robot}_")
 
     def _find_joints(self) -> Iterator[_Joints]:
         model = self.model
@@ -209,10 +175,7 @@ class RosWorld:
                 parts.append(short)
             topic = "/" + "/".join(to_topic(part) for part in parts if part)
             topic = _take_name(topic, self._topics)
-            frame = self._name("site", site)
-            if frame in self._frames:  # sites are often named as their bodies, which have frames
-                frame += "_site"
-            frame = _take_name(frame, self._frames)
+            frame = self._frames.imus[site]
             yield _Imu(topic, site, frame, found.get(_GYRO), found.get(_ACCEL))
 
     def _joint_state(self, joints: _Joints, stamp: dict[str, int]) -> RosMessage:
@@ -251,40 +214,17 @@ class RosWorld:
         for body in range(1, model.nbody):
             parent = int(model.body_parentid[body])
             pose = data.xpos[body], data.xquat[body]
-            yield self._transform(stamp, parent, self._bodies[body], *pose)
-        quat, turned = np.empty(4), np.empty(4)
+            yield self._transform(stamp, parent, self._frames.bodies[body], *pose)
+        quat = np.empty(4)
         for imu in self._imus:
             mujoco.mju_mat2Quat(quat, data.site_xmat[imu.site])
             parent = int(model.site_bodyid[imu.site])
             yield self._transform(stamp, parent, imu.frame, data.site_xpos[imu.site], quat)
-        for camera, name in enumerate(self.cameras):
+        for camera, frame in enumerate(self._frames.cameras):
             mujoco.mju_mat2Quat(quat, data.cam_xmat[camera])
-            mujoco.mju_mulQuat(turned, quat, _OPTICAL)
             parent = int(model.cam_bodyid[camera])
-            frame = self._camera_frames[name]
-            yield self._transform(stamp, parent, frame, data.cam_xpos[camera], turned)
-
-    def _frame_of_added(self, name: str) -> str:
-        if name not in self._added_frames:
-            wanted = f"{wire_name(name)}_optical_frame"
-            self._added_frames[name] = _take_name(wanted, self._frames)
-        return self._added_frames[name]
-
-    def _model_camera(self, name: str) -> str | None:
-        """Return the model's camera that has a name in the lab, or None."""
-        if name in self._live["cam"]:
-            return self.cameras[self._live["cam"].index(name)]
-        of_robots = [f"{robot}_{wire_name(name)}" for robot in self._robots]
-        candidates = (name, wire_name(name), *of_robots)
-        return next((found for found in candidates if found in self.cameras), None)
-
-    def _camera_pose(
-        self, stamp: dict[str, int], frame: str, pos: ArrayLike, quat: ArrayLike
-    ) -> Fields:
-        """Return the transform from a camera's optical frame to the world."""
-        turned = np.empty(4)
-        mujoco.mju_mulQuat(turned, np.asarray(quat, float), _OPTICAL)
-        return self._transform(stamp, 0, frame, np.asarray(pos, float), turned)
+            pose = data.cam_xpos[camera], optical_quat(quat)
+            yield self._transform(stamp, parent, frame, *pose)
 
     def _transform(
         self, stamp: dict[str, int], parent: int, child: str, pos: np.ndarray, quat: np.ndarray
@@ -296,7 +236,7 @@ class RosWorld:
         mujoco.mju_rotVecQuat(place, pos - self.data.xpos[parent], inverse)
         mujoco.mju_mulQuat(turn, inverse, quat)
         return {
-            "header": {"stamp": stamp, "frame_id": self._bodies[parent]},
+            "header": {"stamp": stamp, "frame_id": self._frames.bodies[parent]},
             "child_frame_id": child,
             "transform": {"translation": to_vector(place), "rotation": to_quaternion(turn)},
         }

@@ -139,6 +139,5 @@ def _read_gains(payload: bytes, robot: Member) -> dict[str, dict[str, float]] | 
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if kind not in GAINS or not number or not math.isfinite(value):
                 return f"{kind[:40]!r} of '{joint[:40]}' is {str(value)[:40]}"
-            short = robot.to_short(joint, [own.name for own in robot.joints])
-            gains.setdefault(GAINS[kind], {})[short] = float(value)
+            gains.setdefault(GAINS[kind], {})[robot.to_gain(joint)] = float(value)
     return gains

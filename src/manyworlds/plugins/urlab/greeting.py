@@ -10,7 +10,7 @@ import mujoco
 
 from manyworlds.lab.server import operations
 from manyworlds.lab.server.messages import Encoding
-from manyworlds.lab.server.operations import Request, mode_of
+from manyworlds.lab.server.operations import NotYetError, Request, mode_of
 from manyworlds.lab.server.session_operations import ROLE, greet, open_session
 from manyworlds.lab.verbs.fields import (
     Anything,
@@ -119,13 +119,13 @@ def _articulation(roster: Roster, robot: Member, details: PlainMap, cameras: Pla
     model = roster.model
     reply: PlainDict = {
         "prefix": robot.name,
-        "actor_id": robot.id,
+        "actor_id": str(robot.id),
         "default_control_mode": "ue_controller" if details.get("enabled") else "raw",
         "actuator_types": {
             name: _actuator_type(model, actuator)
             for name, actuator in zip(robot.control_names, robot.actuators.tolist(), strict=True)
         },
-        "original_names": _original_names(roster, robot),
+        "original_names": _original_names(robot),
         "camera_topics": dict(cameras),
     }
     if details.get("gains"):
@@ -138,18 +138,16 @@ def _articulation(roster: Roster, robot: Member, details: PlainMap, cameras: Pla
     return reply
 
 
-def _original_names(roster: Roster, robot: Member) -> dict[str, dict[str, str]]:
+def _original_names(robot: Member) -> dict[str, dict[str, str]]:
     """Return the names of a robot's elements in its own file, by those for clients."""
-    model = roster.model
-    begin = robot.prefix
     names = {}
-    for kind, parts, element in (
-        ("joints", robot.joints, model.joint),
-        ("sensors", robot.sensors, model.sensor),
-        ("bodies", robot.bodies, model.body),
+    for kind, parts in (
+        ("joints", robot.joints),
+        ("sensors", robot.sensors),
+        ("bodies", robot.bodies),
     ):
         names[kind] = {
-            f"{robot.name}_{part.name}": element(part.id).name.removeprefix(begin) for part in parts
+            f"{robot.name}_{part.name}": part.live.removeprefix(robot.prefix) for part in parts
         }
     controls = zip(robot.control_names, robot.controls, strict=True)
     names["actuators"] = {f"{robot.name}_{short}": name for short, name in controls}
@@ -160,6 +158,7 @@ def _entity(body: Member) -> PlainDict:
     assert body.free is not None
     return {
         "id": body.id,
+        "actor_id": str(body.id),
         "has_free_base": True,
         "free_joint": body.free.name,
         "free_joint_id": body.free.id,
@@ -190,18 +189,26 @@ def _actuator_type(model: mujoco.MjModel, actuator: int) -> str:
 
 @OPERATIONS.operation(
     "sim",
+    category="no_manager",
     state=Field(text="ready"),
     compile_error=Field(text="empty"),
     handshake_payload=Values(text="reply of `hello`"),
 )
 def begin_pie(
     request: Request,
-    timeout_s: Annotated[object, Anything(text="not needed: the world is there already")] = None,
+    timeout_s: Annotated[
+        float, Number(low=0.0, high=600.0, unit="s", text="longest wait for a world that loads")
+    ] = 30.0,
     level_path: Annotated[object, Anything(text="not needed")] = None,
 ) -> Reply:
-    """Let the world run if it is paused."""
+    """Wait until the world is loaded, and let it run if it is paused."""
+    if request.server.face is None:
+        raise NotYetError(f"begin_pie: no world was loaded within {timeout_s:g} s.", timeout_s)
     request.verbs.set_paused(paused=False)
-    about = _greet(request) | _describe(request)
+    try:
+        about = _greet(request) | _describe(request)
+    except NotYetError as error:
+        raise NotYetError(str(error), timeout_s) from None
     payload = {"op": "hello_ok", **about}
     return {"state": "ready", "compile_error": "", "handshake_payload": payload}
 

@@ -51,7 +51,7 @@ class ModelFiles:
             self._job = version, scene, _start(lambda: _export(request, before))
         job = self._job[2]
         if not (self._waits or job.done()):
-            raise NotYetError
+            raise NotYetError("The model is being exported for clients: ask again in some seconds.")
         try:
             self._files = version, scene, job.result()
         finally:

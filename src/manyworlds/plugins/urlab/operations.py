@@ -37,6 +37,7 @@ from manyworlds.plugins.urlab.control_inbox import GAINS
 from manyworlds.plugins.urlab.images import Wishes, read_wishes, take_images
 from manyworlds.plugins.urlab.observations import LEVELS, Level, clocks, observe, robot_inputs
 from manyworlds.plugins.urlab.roster import Member, Roster
+from manyworlds.validation.names import free_name
 
 _operation = OPERATIONS.operation
 _CAMERAS = "true, or by camera: sync (of this step) or latest, perhaps with a kind: `sync depth`"
@@ -172,11 +173,11 @@ def _read_robots(
                 raise VerbError("unknown_body", f"step: '{name}' has no body '{body}'.")
             wrenches[roster_of(request).names.live["body"][known[short]]] = wrench
         mode = fields.get("control_mode")
-        if mode is not None:
-            if mode not in ("raw", "ue_controller"):
-                raise VerbError(
-                    "bad_value", f"step: control_mode must be raw or ue_controller, got {mode!r}."
-                )
+        if mode not in (None, "raw", "ue_controller"):
+            raise VerbError(
+                "bad_value", f"step: control_mode must be raw or ue_controller, got {mode!r}."
+            )
+        if mode is not None and robot.controls:  # clients send one for passive robots, too
             modes[name] = mode == "ue_controller"
     for name, enabled in modes.items():
         request.verbs.enable_controller(robot=name, enabled=enabled)
@@ -227,17 +228,23 @@ def reset(
     for robot, joints in (per_articulation_qpos or {}).items():
         member = roster_of(request).articulation(robot)
         values = _check(f"reset: positions of '{robot}'", Values(), joints)
-        qpos[robot] = {_live_joint(request, member, joint): v for joint, v in values.items()}
+        qpos[robot] = {_live_joint(member, joint): v for joint, v in values.items()}
     request.verbs.reset(keyframe_name=name, seed=seed, qpos=qpos)
     return _state(request)
 
 
-def _live_joint(request: Request, robot: Member, name: str) -> str:
-    known = {joint.name: joint.id for joint in robot.joints}
+def _live_joint(robot: Member, name: str) -> str:
+    known = {joint.name: joint.live for joint in robot.joints}
     short = robot.to_short(name, known)
     if short not in known:
         raise VerbError("no_joints", f"reset: '{robot.name}' has no joint '{name}'.")
-    return roster_of(request).model.joint(known[short]).name.removeprefix(robot.prefix)
+    live = known[short]
+    if not live:
+        raise VerbError(
+            "no_joints",
+            f"reset: the joint '{name}' of '{robot.name}' has no name in its model: use set_qpos.",
+        )
+    return live.removeprefix(robot.prefix)
 
 
 @_operation(reply=_STATE_REPLY | _ALL_ROBOTS)
@@ -296,7 +303,7 @@ def set_control_source(
 @_operation(
     target=Field(text="robot or loose body"),
     actor_name=Field(text="its name"),
-    actor_id=Integer(text="id of its first body"),
+    actor_id=Field(text="id of its first body"),
     qpos=Numbers(text="the positions"),
     free_base_shortcut=Flag(text="true if only the free base was set"),
 )
@@ -324,7 +331,7 @@ def set_qpos(
     return {
         "target": target,
         "actor_name": member.name,
-        "actor_id": member.id,
+        "actor_id": str(member.id),
         "qpos": qpos,
         "free_base_shortcut": answer["free_base_shortcut"],
     }
@@ -406,8 +413,7 @@ def configure_controller(
                 fields["rest"][kind] = _check(f"configure_controller: {key}", Number(low=0), value)
             else:
                 gains = _check(f"configure_controller: {key}", NumberMap(), value)
-                joints = [joint.name for joint in robot.joints]
-                fields[kind] = {robot.to_short(name, joints): v for name, v in gains.items()}
+                fields[kind] = {robot.to_gain(name): v for name, v in gains.items()}
         except VerbError as error:
             raise VerbError("controller_schema_violation", str(error)) from None
     answer = request.verbs.set_gains(robot=robot.name, **fields)
@@ -428,8 +434,8 @@ def set_sim_options(
     options: Annotated[
         PlainMap,
         Values(
-            text="values by their names in mjOption; also enable_multiccd, enable_sleep, and "
-            "num_worker_threads"
+            text="values by their names in mjOption, integrator, cone, solver and jacobian also as "
+            "in MJCF; and enable_multiccd, enable_sleep, num_worker_threads"
         ),
     ],
 ) -> Reply:
@@ -453,6 +459,7 @@ def set_sim_options(
             **{name: read_flag(opt, name.removeprefix("enable_")) for name in _FLAGS},
             _NUM_THREADS: threads,
             "max_worker_threads": os.cpu_count() or 1,
+            **{name: value for name, value in options.items() if isinstance(value, str)},
         }
     }
 
@@ -460,7 +467,9 @@ def set_sim_options(
 @_operation("recording", name=Field(text="name of the file"), max_duration_s=Number(unit="s"))
 def recording_start(
     request: Request,
-    name: Annotated[str | None, Field(text="name of the file; by default the date")] = None,
+    name: Annotated[
+        str | None, Field(text="name of the file, with a number if it is taken; else the date")
+    ] = None,
     max_duration_s: Annotated[
         float | None, Number(low=0.0, unit="s", text="time that memory holds")
     ] = None,
@@ -468,11 +477,21 @@ def recording_start(
     """Start a recording: each physics step adds a frame."""
     if request.verbs.read_status()["recording"]["is_recording"]:
         raise VerbError("recording_already_active", "recording_start: a recording runs already.")
-    file = name or ""
-    if file and not file.endswith(".mcap"):
-        file += ".mcap"
+    file = ""
+    if name:
+        known = {PurePath(session).stem for session in _sessions(request)}
+        file = f"{free_name(name.removesuffix('.mcap'), known)}.mcap"
     answer = request.verbs.recording_start(name=file, max_duration_s=max_duration_s)
     return {"name": answer["name"], "max_duration_s": max_duration_s}
+
+
+def _sessions(request: Request) -> list[str]:
+    return request.verbs.replay_list_sessions()["sessions"]
+
+
+def _file_name(path: str) -> str:
+    """Return the name of a file of the folder of recordings, whose path clients may give."""
+    return PurePath(path.replace("\\", "/")).name
 
 
 @_operation(
@@ -500,19 +519,21 @@ def recording_save(
     ] = None,
 ) -> Reply:
     """Write the active recording to the folder of recordings."""
-    name = PurePath((path or "recording.json").replace("\\", "/")).name
     try:
-        answer = request.verbs.recording_save(path=name)
+        answer = request.verbs.recording_save(path=_file_name(path or "recording.json"))
     except VerbError as error:
         raise VerbError("path_not_writable", str(error)) from error
     return {"absolute_path": answer["absolute_path"]}
 
 
 @_operation("replay", name=Field(text="name of the recording"))
-def replay_load(request: Request, path: Annotated[str, Field(text="name of a file")]) -> Reply:
+def replay_load(
+    request: Request,
+    path: Annotated[str, Field(text="name or path of a file of the folder of recordings")],
+) -> Reply:
     """Read a recording of the folder, and make it the active one."""
     try:
-        return {"name": request.verbs.replay_load(path=path)["name"]}
+        return {"name": request.verbs.replay_load(path=_file_name(path))["name"]}
     except VerbError as error:
         raise VerbError("path_not_readable", str(error)) from error
 
@@ -522,7 +543,7 @@ def replay_set_active(
     request: Request, name: Annotated[str, Field(text="name of the recording")]
 ) -> Reply:
     """Choose the recording that is played or saved by default."""
-    known = request.verbs.replay_list_sessions()["sessions"]
+    known = _sessions(request)
     if name not in known:
         raise VerbError(
             "replay_session_not_found",

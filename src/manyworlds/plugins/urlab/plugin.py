@@ -6,14 +6,14 @@ from manyworlds.lab.errors import VerbError
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.server.dispatcher import Dispatcher
 from manyworlds.lab.server.hub import LabHub
-from manyworlds.plugins.urlab import greeting, images, operations
+from manyworlds.plugins.urlab import drawings, greeting, images, operations
 from manyworlds.plugins.urlab.camera_colors import CameraColors
 from manyworlds.plugins.urlab.clients import OPERATIONS, Clients, clients_of
 from manyworlds.plugins.urlab.fast_path.server import FastPathServer
 from manyworlds.plugins.urlab.fast_path.worlds import PublishedLab
 from manyworlds.plugins.urlab.publisher import StatePublisher
 
-_WITH_OPERATIONS = greeting, images, operations
+_WITH_OPERATIONS = drawings, greeting, images, operations
 """Modules that register operations."""
 EDITOR = frozenset(
     {
@@ -22,9 +22,8 @@ EDITOR = frozenset(
         *("duplicate_actor", "actor_hierarchy", "spawn_actor", "spawn_grid"),
         *("spawn_light", "destroy_actor", "set_actor_transform", "find_actors"),
         *("list_actors", "list_blueprints", "get_actor_bounds", "select_actor"),
-        *("add_quick_convert", "remove_quick_convert", "draw_marker", "draw_line"),
-        *("draw_box", "draw_axes", "draw_arrow", "clear_markers"),
-        *("set_overlay_text", "set_camera", "get_camera", "frame_actor"),
+        *("add_quick_convert", "remove_quick_convert"),
+        *("set_camera", "get_camera", "frame_actor"),
         *("set_viewport_mode", "track_actor", "untrack"),
     }
 )

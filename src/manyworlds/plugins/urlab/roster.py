@@ -14,7 +14,7 @@ import numpy as np
 from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.verbs.fields import PlainMap
-from manyworlds.lab.world.model_facts import wire_name
+from manyworlds.lab.world.model_facts import element_names, wire_name
 from manyworlds.plugins.urlab.names import ClientNames, client_names
 from manyworlds.spec.elements import dof_width, qpos_width
 
@@ -29,6 +29,8 @@ class NamedPart:
     id: int
     name: str
     """Name for clients, without the robot's."""
+    live: str
+    """Name in the world; empty without one."""
     start: int = 0
     """Index of its first value, in `qpos` or `sensordata`."""
     size: int = 0
@@ -72,13 +74,25 @@ class Member:
         return self.free is not None and len(self.joints) == 1 and not self.controls
 
     def to_short(self, name: str, known: Container[str]) -> str:
-        """Return an element's name without the robot's, which clients may put before it.
+        """Return an element's name for clients, without the robot's.
 
         Args:
-            name: the name.
-            known: names without the robot's.
+            name: that name, also with the robot's before it, or the name in the robot's own file
+                or in the world.
+            known: names for clients without the robot's.
         """
-        return name if name in known else name.removeprefix(f"{self.name}_")
+        short = name.removeprefix(f"{self.name}_")
+        own = name.removeprefix(self.prefix)
+        for candidate in (name, short, own, wire_name(own)):
+            if candidate in known:
+                return candidate
+        return short
+
+    def to_gain(self, name: str) -> str:
+        """Return the name of a joint or actuator as the verb `set_gains` knows it."""
+        joints = {joint.name: joint.live for joint in self.joints}
+        short = self.to_short(name, [*joints, *self.controls])
+        return short if short in self.controls else joints.get(short) or short
 
     @functools.cached_property
     def control_names(self) -> tuple[str, ...]:
@@ -200,17 +214,22 @@ def build_roster(model: mujoco.MjModel, details: PlainMap) -> Roster:
 
 
 def _member(model: mujoco.MjModel, name: str, details: PlainMap, names: ClientNames) -> Member:
-    def mine(kind: str) -> list[tuple[int, str]]:
-        rows = enumerate(zip(names.wire[kind], names.owners[kind], strict=True))
-        own = [(index, wire) for index, (wire, owner) in rows if owner == name and wire]
-        return [(index, wire.removeprefix(f"{name}_")) for index, wire in own]
+    def mine(kind: str) -> list[tuple[int, str, str]]:
+        """Return the ids of its elements, their names for clients, and those in the world."""
+        live = element_names(model, kind)
+        rows = zip(names.wire[kind], live, names.owners[kind], strict=True)
+        return [
+            (index, wire.removeprefix(f"{name}_"), own)
+            for index, (wire, own, owner) in enumerate(rows)
+            if owner == name and wire
+        ]
 
-    joints = tuple(_joint(model, i, short) for i, short in mine("jnt"))
+    joints = tuple(_joint(model, *part) for part in mine("jnt"))
     sensors = tuple(
-        NamedPart(i, short, int(model.sensor_adr[i]), int(model.sensor_dim[i]))
-        for i, short in mine("sensor")
+        NamedPart(i, short, live, int(model.sensor_adr[i]), int(model.sensor_dim[i]))
+        for i, short, live in mine("sensor")
     )
-    bodies = tuple(NamedPart(i, short) for i, short in mine("body"))
+    bodies = tuple(NamedPart(*part) for part in mine("body"))
     ctrl = np.array(details["ids"], int)
     actuators = np.searchsorted(model.actuator_ctrladr, ctrl, side="right") - 1
     starts = model.actuator_actadr[actuators]
@@ -233,7 +252,7 @@ def _member(model: mujoco.MjModel, name: str, details: PlainMap, names: ClientNa
 
 
 def _loose_body(model: mujoco.MjModel, name: str, joint: int) -> Member:
-    free = _joint(model, joint, name)
+    free = _joint(model, joint, name, model.joint(joint).name)
     body = int(model.jnt_bodyid[joint])
     none = np.empty(0, int)
     return Member(
@@ -242,7 +261,7 @@ def _loose_body(model: mujoco.MjModel, name: str, joint: int) -> Member:
         id=body,
         joints=(free,),
         sensors=(),
-        bodies=(NamedPart(body, name),),
+        bodies=(NamedPart(body, name, model.body(body).name),),
         controls=(),
         ctrl=none,
         act=none,
@@ -253,10 +272,11 @@ def _loose_body(model: mujoco.MjModel, name: str, joint: int) -> Member:
     )
 
 
-def _joint(model: mujoco.MjModel, joint: int, name: str) -> NamedPart:
+def _joint(model: mujoco.MjModel, joint: int, name: str, live: str) -> NamedPart:
     return NamedPart(
         joint,
         name,
+        live,
         int(model.jnt_qposadr[joint]),
         qpos_width(model.jnt_type[joint]),
         int(model.jnt_dofadr[joint]),

@@ -27,6 +27,7 @@ from manyworlds.managers import (
 )
 from manyworlds.tasks.push.shapes import OUTLINE_DIRECTIONS, SHAPES
 from manyworlds.utils.clocks import steps_in
+from manyworlds.utils.devices import constants
 from manyworlds.utils.math.vectors import atan2
 from manyworlds.validation.worlds import EnvIds
 
@@ -107,7 +108,7 @@ class PushGoalCommand(CommandTerm):
         around = self._env.scene.entity(OBJECT).data.joint_pos[env_ids, :2]
         self.goal[env_ids] = around + on_ring(self.random, env_ids, *self.cfg.distance)
 
-    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
         """Do nothing: goals do not depend on the state."""
 
     def _update_metrics(self) -> None:
@@ -145,7 +146,7 @@ def reset_places(
         pusher_distance: bounds of the pusher's distance from the object's center [m].
     """
     ids = resolve_env_ids(env, env_ids)
-    scale = torch.tensor([offset, offset, math.pi], device=env.device)
+    scale = constants((offset, offset, math.pi), env.device)
     pose = env.random.uniform(-scale, scale, (3,), ids)
     pusher = pose[:, :2] + on_ring(env.random, ids, *pusher_distance)
     for name, position in ((OBJECT, pose), (PUSHER, pusher)):

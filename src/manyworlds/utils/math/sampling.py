@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import torch
 
+from manyworlds.utils.devices import constants
 from manyworlds.utils.math.frames import make_pose
 from manyworlds.utils.math.quaternion import axis_quat, matrix_from_quat, quat_from_euler_xyz
 
@@ -54,7 +55,7 @@ def sample_uniform(
 def pose_bounds(
     ranges: Mapping[str, tuple[float, float]], device: torch.device | str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return lower and upper bounds of x, y, z, roll, pitch, yaw, shape [6] each.
+    """Return lower and upper bounds of x, y, z, roll, pitch, yaw, to be read only, shape [6] each.
 
     Args:
         ranges: minimum and maximum by name [m or rad]; missing names give zero.
@@ -69,7 +70,11 @@ def pose_bounds(
             f"A range of poses or velocities has keys {sorted(unknown)}, but keys must "
             f"be among {', '.join(_POSE_AXES)}."
         )
-    bounds = torch.tensor([ranges.get(axis, (0.0, 0.0)) for axis in _POSE_AXES], device=device)
+    rows = []
+    for axis in _POSE_AXES:
+        low, high = ranges.get(axis, (0.0, 0.0))
+        rows.append((float(low), float(high)))
+    bounds = constants(tuple(rows), device)
     return bounds[:, 0], bounds[:, 1]
 
 

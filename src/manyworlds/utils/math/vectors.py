@@ -7,6 +7,8 @@ import math
 import numpy as np
 import torch
 
+from manyworlds.validation.host_reads import reads_are_free
+
 
 def scale_transform(x: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
     """Map [lower, upper] to [-1, 1] linearly; shapes broadcast."""
@@ -89,6 +91,6 @@ def atan2(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     On CPUs, the last digit of `torch.atan2` depends on the place of an element in its tensor, and
     so that of a world on the number of worlds. NumPy's does not.
     """
-    if x.device.type != "cpu" or x.requires_grad or y.requires_grad:
+    if not reads_are_free(x.device) or x.requires_grad or y.requires_grad:
         return torch.atan2(y, x)
     return torch.from_numpy(np.asarray(np.arctan2(y.numpy(), x.numpy())))

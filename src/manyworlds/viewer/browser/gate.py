@@ -11,6 +11,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from manyworlds.utils.web_access import COOKIE, WebAccess
+from manyworlds.viewer.browser.shell import NEWS, Shell
 
 _MOST_HEAD = 32 * 1024  # bytes of a request's head
 _HEAD_S = 10.0  # time for a request's head
@@ -73,6 +74,7 @@ class Gate:
         token: the token; empty for none, if other machines cannot reach the address.
         origins: further origins of pages that may talk to this one, and show it in a frame.
         pass_header: header that the page asks for, as `Name: value`; empty for none.
+        shell: HTML around the page; without one, the page answers for itself.
 
     Raises:
         OSError: no port of the address is free.
@@ -87,12 +89,14 @@ class Gate:
         token: str = "",
         origins: Iterable[str] = (),
         pass_header: str = "",
+        shell: Shell | None = None,
     ) -> None:
         self.access = WebAccess(token, origins)
         self.host = host
         self.port = port
         self.routes: dict[str, int] = {}
         """Ports on 127.0.0.1 of further servers, by the path of their WebSockets."""
+        self.shell = shell
         self._target = target
         self._pass_header = pass_header
         ancestors = " ".join(["'self'", *sorted(self.access.origins)])
@@ -183,7 +187,8 @@ class Gate:
         if self.access.token:
             address = _address_without_token(head)
         if not address:
-            await self._pass_on(head, content, reader, writer)
+            if not await self._answer_itself(head, writer):
+                await self._pass_on(head, content, reader, writer)
             return
         more = {
             "Location": address,
@@ -195,6 +200,23 @@ class Gate:
             "Referrer-Policy": "no-referrer",
         }
         await _reply(writer, HTTPStatus.SEE_OTHER, "", more)
+
+    async def _answer_itself(self, head: Head, writer: asyncio.StreamWriter) -> bool:
+        """Answer with the page's HTML or its state; return False for other requests."""
+        path = urlsplit(head.target).path
+        if self.shell is None or head.method != "GET" or head.is_upgrade:
+            return False
+        if path == "/":
+            kind = "text/html"
+            text = self.shell.page()
+        elif path == NEWS:
+            kind = "application/json"
+            text = self.shell.news()
+        else:
+            return False
+        more = {"Content-Type": f"{kind}; charset=utf-8", "Cache-Control": "no-store"}
+        await _reply(writer, HTTPStatus.OK, text, {**self._headers, **more})
+        return True
 
     async def _pass_on(
         self,
@@ -272,9 +294,10 @@ async def _reply(
     content = b""
     if text:
         content = f"{text}\n".encode()
+    all_headers = {"Content-Type": "text/plain; charset=utf-8", **(headers or {})}
     lines = [f"HTTP/1.1 {status.value} {status.phrase}", "Connection: close"]
-    lines += ["Content-Type: text/plain; charset=utf-8", f"Content-Length: {len(content)}"]
-    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    lines += [f"Content-Length: {len(content)}"]
+    lines += [f"{name}: {value}" for name, value in all_headers.items()]
     writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + content)
     await writer.drain()
 

@@ -18,14 +18,23 @@ if TYPE_CHECKING:
     from trimesh.visual import ColorVisuals
 
 _Geom = mujoco.mjtGeom
-_UNIT: dict[int, Callable[[], Surface]] = {
-    int(_Geom.mjGEOM_PLANE): surfaces.unit_plane,
+_ROUND: dict[int, Callable[[int], Surface]] = {
     int(_Geom.mjGEOM_SPHERE): surfaces.unit_sphere,
     int(_Geom.mjGEOM_CAPSULE): surfaces.unit_capsule,
     int(_Geom.mjGEOM_ELLIPSOID): surfaces.unit_sphere,
     int(_Geom.mjGEOM_CYLINDER): surfaces.unit_cylinder,
+}
+_FLAT: dict[int, Callable[[], Surface]] = {
+    int(_Geom.mjGEOM_PLANE): surfaces.unit_plane,
     int(_Geom.mjGEOM_BOX): surfaces.unit_box,
 }
+_SECTIONS = (surfaces.SECTIONS, 20, 12)
+"""Numbers of faces around round geoms, finest first; with fewer, edges of spheres look sharp."""
+_ROUND_FACES = 150_000
+"""Triangles of all round geoms of a world from which on they are drawn with fewer: computers
+without a graphics card take about 3 us for one."""
+_ENDLESS = 20.0
+"""Half the size of infinite planes that are not the ground, by the size of the model."""
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 """Color of geoms that have none of their own; then that of their material counts."""
 Look = tuple[int, tuple[float, ...]]
@@ -59,11 +68,30 @@ def look_of(model: mujoco.MjModel, geom: int) -> Look:
     return texture, (float(rgba[3] < 1),)
 
 
-def merge_geoms(model: mujoco.MjModel, geoms: Sequence[int]) -> trimesh.Trimesh:
-    """Return one mesh, in the frame of their body, of geoms that look alike."""
+def round_sections(model: mujoco.MjModel, geoms: Sequence[int]) -> int:
+    """Return the number of faces around each round geom of a world, fewer if it has many."""
+    for sections in _SECTIONS:
+        faces = 0
+        for kind, unit in _ROUND.items():
+            faces += int((model.geom_type[geoms] == kind).sum()) * len(unit(sections).faces)
+        if faces <= _ROUND_FACES:
+            return sections
+    return _SECTIONS[-1]
+
+
+def merge_geoms(
+    model: mujoco.MjModel, geoms: Sequence[int], sections: int = surfaces.SECTIONS
+) -> trimesh.Trimesh:
+    """Return one mesh, in the frame of their body, of geoms that look alike.
+
+    Args:
+        model: the model.
+        geoms: their ids.
+        sections: number of faces around those that are round.
+    """
     parts = []
     for geom in geoms:
-        surface = geom_surface(model, geom)
+        surface = geom_surface(model, geom, sections)
         surface.vertices = _placed(surface.vertices, model.geom_pos[geom], model.geom_quat[geom])
         parts.append(surface)
     material = int(model.geom_matid[geoms[0]])
@@ -83,25 +111,27 @@ def merge_sites(model: mujoco.MjModel, sites: Sequence[int]) -> trimesh.Trimesh:
     for site in sites:
         kind = int(model.site_type[site])
         size = drawn_size(kind, model.site_size[site][None])[0]
-        surface = _scaled(kind, _UNIT[kind](), size)
+        surface = _scaled(kind, _unit_surface(kind, surfaces.SECTIONS), size)
         surface.vertices = _placed(surface.vertices, model.site_pos[site], model.site_quat[site])
         parts.append(surface)
         colors.append(material_color(model, int(model.site_matid[site]), model.site_rgba[site]))
     return _colored(parts, colors)
 
 
-def geom_surface(model: mujoco.MjModel, geom: int) -> Surface:
+def geom_surface(model: mujoco.MjModel, geom: int, sections: int = surfaces.SECTIONS) -> Surface:
     """Return the surface of a geom in its own frame, with coordinates of its texture."""
     kind = int(model.geom_type[geom])
     material = int(model.geom_matid[geom])
     size = drawn_size(kind, model.geom_size[geom][None])[0]
     texture = textures.texture_of(model, material)
-    if kind == _Geom.mjGEOM_MESH:
+    if kind == _Geom.mjGEOM_PLANE:
+        size = np.where(size > 0.0, size, _ENDLESS * model.stat.extent)
+    if kind in (_Geom.mjGEOM_MESH, _Geom.mjGEOM_SDF):
         surface = mesh_surface(model, int(model.geom_dataid[geom]))
     elif kind == _Geom.mjGEOM_HFIELD:
         surface = _hfield_surface(model, int(model.geom_dataid[geom]))
     else:
-        surface = _UNIT[kind]()
+        surface = _unit_surface(kind, sections)
     if texture >= 0:
         surface = textures.place_texture(model, material, surface, size)
     return _scaled(kind, surface, size)
@@ -205,6 +235,12 @@ def _colored(parts: list[Surface], colors: list[np.ndarray]) -> trimesh.Trimesh:
     )
 
 
+def _unit_surface(kind: int, sections: int) -> Surface:
+    if kind in _ROUND:
+        return _ROUND[kind](sections)
+    return _FLAT[kind]()
+
+
 def _scaled(kind: int, surface: Surface, size: np.ndarray) -> Surface:
     """Stretch a unit shape to the size of a geom; meshes and height fields have theirs."""
     at = surface.vertices
@@ -214,7 +250,7 @@ def _scaled(kind: int, surface: Surface, size: np.ndarray) -> Surface:
         beyond = np.sign(at[:, 2]) * np.maximum(np.abs(at[:, 2]) - 1.0, 0.0)
         along = (at[:, 2] - beyond) * size[2] + beyond * size[0]
         at = np.column_stack([at[:, :2] * size[0], along])
-    elif kind in _UNIT:
+    elif kind in _ROUND or kind in _FLAT:
         at = at * size
     return Surface(at, surface.faces, surface.uv)
 

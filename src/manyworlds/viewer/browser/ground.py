@@ -8,14 +8,13 @@ import mujoco
 import numpy as np
 
 from manyworlds.viewer.browser import geom_meshes, surfaces, textures
-from manyworlds.viewer.browser.layout import at_default, ground_planes
+from manyworlds.viewer.browser.layout import at_default, ground_of
+from manyworlds.viewer.browser.sky import REACH
 
 if TYPE_CHECKING:
     import viser
 
 _COLOR = (228, 232, 236)
-_REACH = 15.0
-"""Half the size of an infinite floor with a texture, relative to the size of the worlds shown."""
 _BELOW = 0.002
 """Distance of the ground from the floor, so that both can be told apart [m] at most."""
 
@@ -63,11 +62,10 @@ class Ground:
         self.height = -np.inf
         self._period = None
         model = self._model
-        planes = ground_planes(self._model)
-        if not planes:
+        plane = ground_of(model)
+        if plane < 0:
             return
         data = at_default(model)
-        plane = min(planes, key=lambda geom: float(data.geom_xpos[geom, 2]))
         below = min(_BELOW, 1e-3 * self._size)
         self._position = data.geom_xpos[plane] - (0.0, 0.0, below)
         self.height = float(self._position[2])
@@ -103,7 +101,7 @@ class Ground:
     def _add_textured(self, plane: int) -> viser.SceneNodeHandle:
         """Add a plane with a texture that continues as far as the ground is drawn."""
         model = self._model
-        reach = _REACH * self._shown
+        reach = REACH * self._shown
         material = int(model.geom_matid[plane])
         own = model.geom_size[plane]
         surface = textures.place_texture(model, material, surfaces.unit_plane(), own)

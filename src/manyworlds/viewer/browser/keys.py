@@ -63,6 +63,7 @@ KEYS: dict[str, KeyBinding] = {
 _SHIFTED = ("?",)
 _MODIFIERS = {"ctrl": "cmd/ctrl"}
 _CELL = "padding-right:1.5em;white-space:nowrap"
+_CLOSE = '<button class="lab-close" aria-label="Close the list of keys">\u2715</button>'
 # A key that is held down counts once: viser would report the browser's repeats as new presses.
 # Scripts in viser's HTML do not run, but event handlers do.
 _PRESS_ONCE = (
@@ -162,7 +163,7 @@ class PageKeys:
             self._help = None
             return
         with self._gui.add_modal("Keys") as self._help:
-            self._gui.add_html(keys_html(self._names))
+            self._gui.add_html(f"{_CLOSE}{keys_html(self._names)}")
             on_click(self._gui.add_button("Close"), self._show_help)
 
 

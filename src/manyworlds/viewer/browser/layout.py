@@ -31,6 +31,12 @@ def ground_planes(model: mujoco.MjModel) -> list[int]:
     ]
 
 
+def ground_of(model: mujoco.MjModel) -> int:
+    """Return the lowest level floor, which is drawn as the ground; -1 without one."""
+    height = at_default(model).geom_xpos[:, 2]
+    return min(ground_planes(model), key=lambda geom: float(height[geom]), default=-1)
+
+
 def bounding_box(model: mujoco.MjModel, geoms: list[int]) -> np.ndarray:
     """Return the box around geoms at the default state [m], shape (2, 3): lowest, highest.
 

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 
 ERROR_COLOR = "#c92a2a"
 NOTE_COLOR = "#5c677d"
+TRANSPORT = '<i class="lab-transport" hidden></i>'
+"""HTML before a button, a row of buttons and a dropdown that are beside each other; see
+`shell.css`."""
 _LONGEST = 400
 
 
@@ -111,10 +114,21 @@ def banner_html(text: str, color: str, panel_px: int) -> str:
         panel_px: width of the panel beside the view [pixel].
     """
     return (
-        f'<div style="position:fixed;top:18px;left:calc((100vw - {panel_px}px) / 2);z-index:1000;'
+        '<div style="position:fixed;top:18px;z-index:50;'
+        f"left:calc((100vw - var(--lab-panel, {panel_px}px)) / 2);"
         "transform:translateX(-50%);font:600 22px/1 system-ui,sans-serif;letter-spacing:.28em;"
         "pointer-events:none;padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
         f'background:{color}">{html.escape(text)}</div>'
+    )
+
+
+def rec_html() -> str:
+    """Return HTML for a sign in the corner of the view that says that the world is recorded."""
+    return (
+        '<div role="status" style="position:fixed;top:18px;'
+        "right:calc(var(--lab-panel, 0px) + 18px);"
+        "z-index:50;pointer-events:none;padding:.35em .7em;border-radius:6px;color:#fff;"
+        f'background:{ERROR_COLOR};font:600 13px/1.2 system-ui,sans-serif">\u25cf REC</div>'
     )
 
 

@@ -16,6 +16,7 @@ import rich
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.web_access import WebAccess, is_local
 from manyworlds.viewer.browser.gate import Gate
+from manyworlds.viewer.browser.shell import Shell
 from manyworlds.viewer.browser.viser_internals import GuardedAddress, change_viser, refusal
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _GATES: weakref.WeakKeyDictionary[viser.ViserServer, Gate] = weakref.WeakKeyDict
 
 
 def new_server(
-    host: str, port: int, token: str = "", web_origins: Sequence[str] = ()
+    host: str, port: int, token: str = "", web_origins: Sequence[str] = (), noun: str = "lab"
 ) -> viser.ViserServer:
     """Start a web server behind a door, without viser's output; see `Gate`.
 
@@ -37,6 +38,7 @@ def new_server(
         port: first port to try; the next free one is taken.
         token: token of a page beyond loopback; a random one if empty.
         web_origins: further origins of pages that may talk to this one, and show it in a frame.
+        noun: what serves the page, for its message at the end: `lab`, `training`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -62,13 +64,27 @@ def new_server(
     try:
         if not address.is_guarded:
             raise refusal(module.__version__)
-        _GATES[server] = Gate(server.get_port(), host, port, token, web_origins, address.header)
+        shell = Shell(noun)
+        _GATES[server] = Gate(
+            server.get_port(), host, port, token, web_origins, address.header, shell
+        )
+    except AttributeError as error:
+        stop_server(server)
+        raise refusal(module.__version__) from error
     except (OSError, RuntimeError, ValueError):
         stop_server(server)
         raise
     server.gui.configure_theme(show_logo=False, show_share_button=False)
-    server.gui.main_panel.dock_right()
+    _begin(server)
     return server
+
+
+def entitle(server: viser.ViserServer, title: str) -> None:
+    """Give a page the name of what it shows, which its tab in the browser also has."""
+    gate = _GATES.get(server)
+    if gate is not None and gate.shell is not None:
+        gate.shell.title = title
+    server.gui.set_panel_label(title)
 
 
 def clear(server: viser.ViserServer) -> None:
@@ -76,7 +92,13 @@ def clear(server: viser.ViserServer) -> None:
     server.gui.reset()
     server.scene.reset()
     server.scene.remove_click_callback()
+    _begin(server)
+
+
+def _begin(server: viser.ViserServer) -> None:
+    """Dock the panel, and mark it as that of a page, until when browsers hide it."""
     server.gui.main_panel.dock_right()
+    server.gui.add_html("<i data-lab-page hidden></i>", order=-2.0)
 
 
 def stop_server(server: viser.ViserServer) -> None:

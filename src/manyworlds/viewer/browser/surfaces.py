@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 SECTIONS = 32
-"""Number of faces around a round shape."""
+"""Number of faces around a round shape, unless a world has many."""
 _SHARP = np.cos(np.radians(40.0))
 """Cosine of the angle between faces from which on an edge is drawn as an edge."""
 _HIDDEN = 0.02
@@ -40,32 +40,32 @@ def join(parts: Iterable[Surface]) -> Surface:
     )
 
 
-def unit_sphere() -> Surface:
+def unit_sphere(sections: int = SECTIONS) -> Surface:
     """Return a sphere of radius 1."""
-    latitude = np.linspace(-0.5, 0.5, SECTIONS // 2 + 1) * np.pi
-    return _revolved(np.cos(latitude), np.sin(latitude), 0.5 - latitude / np.pi)
+    latitude = np.linspace(-0.5, 0.5, sections // 2 + 1) * np.pi
+    return _revolved(np.cos(latitude), np.sin(latitude), 0.5 - latitude / np.pi, sections)
 
 
-def unit_cylinder() -> Surface:
+def unit_cylinder(sections: int = SECTIONS) -> Surface:
     """Return a closed cylinder of radius 1 from -1 to 1."""
-    return join([_tube(), _disk(1.0), _disk(-1.0)])
+    return join([_tube(sections), _disk(1.0, sections), _disk(-1.0, sections)])
 
 
 def unit_cone() -> Surface:
     """Return a closed cone of radius 1 from 0 to 1."""
-    side = _revolved(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0]))
-    base = _disk(-1.0)
+    side = _revolved(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0]), SECTIONS)
+    base = _disk(-1.0, SECTIONS)
     base.vertices[:, 2] = 0.0
     return join([side, base])
 
 
-def unit_capsule() -> Surface:
+def unit_capsule(sections: int = SECTIONS) -> Surface:
     """Return a cylinder of radius 1 from -1 to 1 with half spheres on it, to be stretched."""
-    angle = np.linspace(0.0, 0.5, SECTIONS // 4 + 1) * np.pi
-    top = _revolved(np.cos(angle), 1.0 + np.sin(angle), 1.0 - 2.0 * angle / np.pi)
+    angle = np.linspace(0.0, 0.5, sections // 4 + 1) * np.pi
+    top = _revolved(np.cos(angle), 1.0 + np.sin(angle), 1.0 - 2.0 * angle / np.pi, sections)
     below = angle[::-1]
-    bottom = _revolved(np.cos(below), -1.0 - np.sin(below), 2.0 * below / np.pi)
-    return join([bottom, _tube(), top])
+    bottom = _revolved(np.cos(below), -1.0 - np.sin(below), 2.0 * below / np.pi, sections)
+    return join([bottom, _tube(sections), top])
 
 
 def unit_box() -> Surface:
@@ -97,29 +97,29 @@ def grid_faces(rows: int, columns: int) -> np.ndarray:
     )
 
 
-def _revolved(radius: np.ndarray, height: np.ndarray, v: np.ndarray) -> Surface:
+def _revolved(radius: np.ndarray, height: np.ndarray, v: np.ndarray, sections: int) -> Surface:
     """Rotate a profile, given upwards, about the z axis; u is the angle."""
-    u = np.linspace(0.0, 1.0, SECTIONS + 1)
+    u = np.linspace(0.0, 1.0, sections + 1)
     ring = np.column_stack([np.cos(2 * np.pi * u), np.sin(2 * np.pi * u)])
     ring[-1] = ring[0]
     xy = radius[:, None, None] * ring
     z = np.broadcast_to(height[:, None, None], (*xy.shape[:2], 1))
     uv = np.stack(np.broadcast_arrays(u[None], v[:, None]), axis=-1)
     vertices = np.concatenate([xy, z], axis=-1).reshape(-1, 3)
-    faces = grid_faces(len(radius), SECTIONS + 1)
+    faces = grid_faces(len(radius), sections + 1)
     return Surface(vertices, faces, uv.reshape(-1, 2))
 
 
-def _tube() -> Surface:
+def _tube(sections: int) -> Surface:
     ends = np.array([-1.0, 1.0])
-    return _revolved(np.ones(2), ends, 0.5 - ends / 2)
+    return _revolved(np.ones(2), ends, 0.5 - ends / 2, sections)
 
 
-def _disk(side: float) -> Surface:
+def _disk(side: float, sections: int) -> Surface:
     profile = np.array([1.0, 0.0])
     if side < 0:
         profile = np.array([0.0, 1.0])
-    disk = _revolved(profile, np.full(2, side), np.zeros(2))
+    disk = _revolved(profile, np.full(2, side), np.zeros(2), sections)
     disk.uv = 0.5 + disk.vertices[:, :2] / 2
     return disk
 

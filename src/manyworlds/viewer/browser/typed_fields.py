@@ -2,8 +2,9 @@
 
 Viser's inputs report each key. With the script of this module a browser keeps what is typed in a
 number field until Enter, Tab or a click elsewhere; Escape restores the value. Until then the page
-cannot overwrite the field. Text that is no number flashes red, and the value is restored. The first
-click into a number or search field selects its text, so that typing replaces it.
+cannot overwrite the field. Enter and Escape also leave a field, so that keys are those of the page.
+Text that is no number flashes red, and the value is restored. The first click into a number or
+search field selects its text, so that typing replaces it.
 """
 
 from __future__ import annotations
@@ -78,12 +79,21 @@ window.typedFields ||= (() => {
   listen('paste', numbers, (field, event) => event.stopImmediatePropagation());
   listen('change', numbers, field => { if (drafts.has(field)) settle(field); });
   listen('keydown', numbers, (field, event) => {
-    if (!drafts.has(field)) return;
+    const leaves = ['Enter', 'Escape'].includes(event.key);
+    if (drafts.has(field)) {
+      event.stopImmediatePropagation();
+      if (event.key == 'Escape') restore(field);
+      else if (['Enter', 'ArrowUp', 'ArrowDown'].includes(event.key)) {
+        commit(field);
+        event.preventDefault();  // a step starts at the committed value: press again
+      }
+    } else if (leaves) event.stopImmediatePropagation();  // Enter would reset the world
+    if (leaves) field.blur();
+  });
+  listen('keydown', '.mantine-TextInput-input', (field, event) => {
+    if (!['Enter', 'Escape'].includes(event.key)) return;
     event.stopImmediatePropagation();
-    if (event.key == 'Escape') restore(field);
-    if (!['Enter', 'ArrowUp', 'ArrowDown'].includes(event.key)) return;
-    commit(field);
-    event.preventDefault();  // a step starts at the committed value: press again
+    field.blur();
   });
   listen('focusout', numbers, (field, event) => {
     commit(field);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable, Hashable, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -23,7 +22,7 @@ from manyworlds.viewer.browser.layout import (
     bounding_box,
     default_position,
     grid_slots,
-    ground_planes,
+    ground_of,
     is_landscape,
     static_body,
 )
@@ -34,6 +33,7 @@ from manyworlds.viewer.browser.shapes import (
     merge_instances,
     simplified,
 )
+from manyworlds.viewer.browser.sky import add_sky
 
 if TYPE_CHECKING:
     import trimesh
@@ -71,7 +71,9 @@ LOOKS = (
 )
 """Fields of the model that geoms and sites are drawn by."""
 _Geom = mujoco.mjtGeom
-_MESHABLE = (*SOLID_GEOMS, int(_Geom.mjGEOM_HFIELD))
+_MESHES = (int(_Geom.mjGEOM_MESH), int(_Geom.mjGEOM_SDF))
+"""Types of geoms whose surface is a mesh of the model."""
+_MESHABLE = (*SOLID_GEOMS, *_MESHES, int(_Geom.mjGEOM_HFIELD), int(_Geom.mjGEOM_PLANE))
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class WorldGrid:
         self._nodes: list[viser.SceneNodeHandle] = []
         self._meshes: dict[tuple[int, ...], trimesh.Trimesh] = {}
         self._batches: list[_Batch] = []
-        self._planes = ground_planes(model)
+        self._ground_geom = ground_of(model)
         self._appearance = PerWorldAppearance(self._model, sim_model, expanded_fields)
         self._shapes = ShapeLayer(
             server, f"{_ROOT}/varied", self._model, on_click, cast_shadow=True
@@ -156,6 +158,7 @@ class WorldGrid:
             server.scene.configure_default_lights(enabled=True, cast_shadow=True)
             size = float(np.ptp(self.box, axis=0).max())
             shown = float(np.ptp(self.shown_box(), axis=0).max())
+            add_sky(server, max(shown, float(model.stat.extent)))
             self.ground = Ground(
                 server, f"{_ROOT}/ground", self._model, size, shown, shared=count > 1
             )
@@ -210,7 +213,7 @@ class WorldGrid:
         for name in LOOKS:
             np.copyto(getattr(self._model, name), getattr(model, name))
         _show_own_colors(self._model)
-        self._planes = ground_planes(self._model)
+        self._ground_geom = ground_of(self._model)
         self._meshes.clear()
         with self.server.atomic():
             self.ground.draw()
@@ -334,28 +337,22 @@ class WorldGrid:
     def _drawable_geoms(self) -> list[int]:
         model = self._model
         drawable = []
-        skipped = []
         for geom in range(model.ngeom):
             material = int(model.geom_matid[geom])
             alpha = model.geom_rgba[geom, 3]
             if material >= 0:
                 alpha = model.mat_rgba[material, 3]
             varied = self._appearance.varied["geom"][geom]
-            if geom in self._planes or not self._shown("geom", geom) or (alpha == 0 and not varied):
+            if (
+                geom == self._ground_geom
+                or not self._shown("geom", geom)
+                or (alpha == 0 and not varied)
+            ):
                 continue
             kind = int(model.geom_type[geom])
-            absent = kind == _Geom.mjGEOM_MESH and model.geom_dataid[geom] < 0 and not varied
-            finite_plane = kind == _Geom.mjGEOM_PLANE and model.geom_size[geom, :2].min() > 0
-            if (kind in _MESHABLE and not absent) or finite_plane:
+            absent = kind in _MESHES and model.geom_dataid[geom] < 0 and not varied
+            if kind in _MESHABLE and not absent:
                 drawable.append(geom)
-            elif not absent:
-                skipped.append(model.geom(geom).name or f"geom {geom}")
-        if skipped and not self._nodes:
-            warnings.warn(
-                f"The browser view cannot draw {len(skipped)} geoms of this model "
-                f"({', '.join(skipped[:5])}): infinite planes that are not level, and SDFs.",
-                stacklevel=4,
-            )
         return drawable
 
     def _drawable_sites(self) -> list[int]:
@@ -377,9 +374,11 @@ class WorldGrid:
                 key = static_body(self._model, body), self._look("geom", group)
                 alike.setdefault(key, ([], group))[0].append(body)
         meshes = []
+        sections = geom_meshes.round_sections(self._model, self._drawable)
         for bodies, group in alike.values():
             if tuple(group) not in self._meshes:
-                self._meshes[tuple(group)] = geom_meshes.merge_geoms(self._model, group)
+                mesh = geom_meshes.merge_geoms(self._model, group, sections)
+                self._meshes[tuple(group)] = mesh
             meshes.append((bodies, self._meshes[tuple(group)]))
         faces = sum(len(bodies) * len(mesh.faces) for bodies, mesh in meshes) * self.count
         share = min(_MAX_FACES / max(faces, 1), 1.0)

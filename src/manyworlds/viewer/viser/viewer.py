@@ -197,7 +197,7 @@ class ViserPlayViewer(BaseViewer):
         """Draw the worlds, with the choices that a user has made before a visit."""
         if self._server is None:
             self._own_server = True
-            self._server = new_server(*self._address, web_origins=self._web_origins)
+            self._server = new_server(*self._address, web_origins=self._web_origins, noun="viewer")
         server = self.server
         sim = self._sim
         per_world = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}

@@ -22,6 +22,7 @@ from manyworlds.spec.elements import TRANSMISSIONS
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
+from manyworlds.validation.rules import refuse
 from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def clip_bounds(
     bounds = targets.values(clip, (-torch.inf, torch.inf))
     for name, (lower, upper) in zip(targets.names, bounds, strict=True):
         if not lower <= upper:
-            raise ValueError(
+            refuse(
                 f"clip bounds '{name}' by ({lower}, {upper}), between which there is nothing: give "
                 "the lower bound first."
             )
@@ -317,8 +318,9 @@ class BaseAction(ActionTerm):
     def process_actions(self, actions: torch.Tensor) -> None:
         """Scale, offset and clip actions of shape [num_envs, action_dim]."""
         self._raw_actions.copy_(actions)
-        # The property, which subclasses override.
-        torch.addcmul(self.offset, actions, self._scale, out=self._processed_actions)
+        # A new tensor, because a subclass may keep the last one; the property, which subclasses
+        # override.
+        self._processed_actions = torch.addcmul(self.offset, actions, self._scale)
         if self._clip is not None:
             self._processed_actions.clamp_(*self._clip.unbind(-1))
 
@@ -332,6 +334,8 @@ class BaseAction(ActionTerm):
         """Set the actions of the given worlds to zero."""
         worlds = Worlds.of(env_ids, self.num_envs, self.device)
         assign(self._raw_actions, 0.0, worlds)
+        # A subclass may have kept the tensor, and one of inference mode refuses writes elsewhere.
+        self._processed_actions = self._processed_actions.clone()
         assign(self._processed_actions, 0.0, worlds)
 
     def _targets(self) -> torch.Tensor:

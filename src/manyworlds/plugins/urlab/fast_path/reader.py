@@ -54,7 +54,8 @@ class FastPathReader:
     """Connection to a publisher.
 
     Args:
-        address: endpoint of its requests, such as `tcp://127.0.0.1:5571`.
+        address: endpoint of its requests, such as `tcp://127.0.0.1:5571`, or of the lab's other
+            requests, 5559, which `manyworlds.lab.client.connect` takes.
         timeout: longest wait for an answer [s].
         topics: topics to listen to.
         backlog: number of messages that wait for a slow reader before further ones are dropped.
@@ -85,7 +86,9 @@ class FastPathReader:
             PublisherError: there is no answer, no world, or a model of another MuJoCo.
         """
         # A short question first: exporting a large model takes long, and a silent port never ends.
-        self.is_there(raise_error=True)
+        answer = self.request("ping")
+        if answer.get("op") == "error":  # the port of the lab's other requests
+            self._turn_to_fast_path()
         reply = self.request("fastpath_hello", timeout=_HELLO_S, names="lab")
         if "error" in reply:
             raise PublisherError(
@@ -104,6 +107,21 @@ class FastPathReader:
             has_state="state" in reply.get("capabilities", ()),
             requests=str(reply.get("requests", "")),
         )
+
+    def _turn_to_fast_path(self) -> None:
+        """Ask the lab at this address for the port of its fast path, and use that.
+
+        Raises:
+            PublisherError: it has none.
+        """
+        greeting = self.request("hello", role="observer", include_model=False)
+        port = greeting.get("ports", {}).get("fast_path")
+        if port is None:
+            raise PublisherError(f"The lab at {self.address} publishes no states for this program.")
+        machine = self.address.rpartition(":")[0]
+        self.address = f"{machine}:{int(port)}"
+        self._requests.close()  # ends the session
+        self._requests = None
 
     def is_there(self, *, raise_error: bool = False) -> bool:
         """Return True if the publisher answers.

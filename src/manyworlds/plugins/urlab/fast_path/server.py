@@ -22,7 +22,7 @@ import numpy as np
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.server.config import Limits
 from manyworlds.lab.server.messages import decode
-from manyworlds.lab.server.ports import Port
+from manyworlds.lab.server.ports import STATE_BACKLOG, STATE_BUFFER, Port
 from manyworlds.lab.verbs.fields import PlainDict, PlainMap
 from manyworlds.plugins.urlab.fast_path.registry import Publisher, RegistryFile
 from manyworlds.plugins.urlab.fast_path.worlds import Names, PublishedWorld, WorldPose
@@ -67,6 +67,8 @@ class FastPathServer:
         self._pack: Callable[[object], bytes] = require_extra("msgpack", "net").packb
         self.control = new_port("fast_path", zmq.ROUTER)
         self.bus = new_port("fast_path_bus", zmq.XPUB)
+        self.bus.socket.setsockopt(zmq.SNDHWM, STATE_BACKLOG)
+        self.bus.socket.setsockopt(zmq.SNDBUF, STATE_BUFFER)
         self.control.socket.setsockopt(zmq.SNDHWM, _WAITING)
         self.ports = (self.control, self.bus)
         self._poller = zmq.Poller()

@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.entity import Entity
 from manyworlds.managers import CommandTerm, CommandTermCfg
+from manyworlds.utils.devices import constants
 from manyworlds.utils.math import dot, quat_from_euler_xyz
 
 if TYPE_CHECKING:
@@ -174,9 +175,10 @@ class _Lifting(CommandTerm):
             entity.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), env_ids)
 
     def _bounds(self, *ranges: Range) -> torch.Tensor:
-        return torch.tensor(ranges, device=self.device).T
+        rows = [(float(low), float(high)) for low, high in ranges]
+        return constants(tuple(rows), self.device).T
 
-    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
         """Do nothing: the target does not depend on the state."""
 
     def _update_metrics(self) -> None:

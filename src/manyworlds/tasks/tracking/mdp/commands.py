@@ -319,7 +319,7 @@ class MotionCommand(CommandTerm):
             return
         self._update_metrics()
         expired = count_down(self.time_left, dt)
-        self.time_steps += torch.as_tensor(dt, device=self.device) > 0.0
+        self.time_steps += dt > 0.0
         ended = expired | (self.time_steps >= self.motion.time_step_total)
         ids = (ended & ~self._env.resetting).nonzero().squeeze(-1)
         # The last frame is that of worlds that are reset in this step.
@@ -398,7 +398,7 @@ class MotionCommand(CommandTerm):
                 self.metrics[name].copy_(value.expand(self.num_envs))
         self._put_robots(env_ids, noisy=True)
 
-    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
         self._look_up()
 
     def _update_metrics(self) -> None:

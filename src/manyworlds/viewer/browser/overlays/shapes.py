@@ -250,9 +250,9 @@ def solid_geoms(
     drawing: Drawing, model: mujoco.MjModel, poses: Poses, geoms: np.ndarray, rgba: np.ndarray
 ) -> None:
     """Draw geoms in other colors than their own, shape (len(geoms), 4)."""
-    kinds = model.geom_type[geoms] + _MESH_NUMBER * (
-        (model.geom_type[geoms] == _Geom.mjGEOM_MESH) * (model.geom_dataid[geoms] + 1)
-    )
+    types = model.geom_type[geoms]
+    types = np.where(types == _Geom.mjGEOM_SDF, int(_Geom.mjGEOM_MESH), types)  # they have meshes
+    kinds = types + _MESH_NUMBER * ((types == _Geom.mjGEOM_MESH) * (model.geom_dataid[geoms] + 1))
     for kind in np.unique(kinds).tolist():
         rows = np.flatnonzero(kinds == kind)
         own = geoms[rows]
