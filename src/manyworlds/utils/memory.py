@@ -44,7 +44,8 @@ def check_memory(what: str, num_envs: int, bytes_per_world: int) -> None:
     free = free_memory()
     needed = num_envs * bytes_per_world
     if free is not None and num_envs > 1 and needed > free:
+        most = max(1, free // bytes_per_world)
         raise ValueError(
             f"{num_envs} worlds of {what} need more than {needed / 1e9:.1f} GB, and this machine "
-            f"has {free / 1e9:.1f} GB free: make num_envs at most {max(1, free // bytes_per_world)}."
+            f"has {free / 1e9:.1f} GB free: make num_envs at most {most}."
         )

@@ -80,8 +80,8 @@ class NativeEngine:
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
         _check_supported(mj_model)
-        # A world takes at least four times its state: measured with the environments of a cart-pole,
-        # a pusher and a quadruped, six to 22 times.
+        # A world takes at least four times its state; six to 22 times were measured with the
+        # environments of a cart-pole, a pusher and a quadruped.
         size = mujoco.mj_stateSize(mj_model, mujoco.mjtState.mjSTATE_INTEGRATION)
         check_memory("this model", num_envs, 32 * size)
         newton.avoid_sparse_newton(mj_model)
