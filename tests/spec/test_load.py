@@ -472,6 +472,7 @@ def black(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + content + chunk(b"IEND", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("side", "count"), [(9000, 1), (3000, 9)])
 def test_small_images_of_many_pixels(side, count, tmp_path):
     """Refuse an image that grows, or many textures of one: neither is unpacked."""

@@ -87,6 +87,7 @@ states = LiveLab(world_from_spec(mujoco.MjSpec())).states
 """
 
 
+@pytest.mark.slow
 def test_states_that_grow_are_refused(tmp_path):
     """Pack many zeros as a saved state: it is not unpacked."""
     path = tmp_path / "zeros.npz"

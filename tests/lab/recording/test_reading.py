@@ -44,6 +44,7 @@ def test_large_files_are_read_elsewhere(suffix, tmp_path, monkeypatch):
     assert_equal(load_recording(path, 0.002), expected)
 
 
+@pytest.mark.slow
 def test_errors_come_back(tmp_path):
     """Damage a line of a large table: the error names it, as that of a small one does."""
     path = tmp_path / "a.csv"
@@ -58,6 +59,7 @@ def test_errors_come_back(tmp_path):
         load_recording(tmp_path / "b.json", 0.002)
 
 
+@pytest.mark.slow
 def test_texts_that_need_much_memory_are_decoded_elsewhere(tmp_path):
     """Write a text of very many lists: this process needs no memory for it."""
     path = tmp_path / "lists.json"
@@ -67,6 +69,7 @@ def test_texts_that_need_much_memory_are_decoded_elsewhere(tmp_path):
     assert growth < 32 * 2**20
 
 
+@pytest.mark.slow
 def test_memory_has_a_bound(tmp_path):
     """Lower the bound of this process and its children: a text that needs more is refused."""
     path = tmp_path / "lists.json"

@@ -33,6 +33,7 @@ def nested(inner: bytes) -> bytes:
     return bytes([0x81, 0xA1]) + b"a" + _ARRAY32 + (250).to_bytes(4, "big") + lists
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content"),
     [

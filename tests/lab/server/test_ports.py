@@ -39,6 +39,7 @@ def form(*frames: bytes) -> bytes:
     raise AssertionError("the frames do not begin where the message does")
 
 
+@pytest.mark.slow
 def test_floods_of_empty_frames_are_not_kept():
     """Send a message of many empty frames: the first ones are kept, and the next message comes."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
