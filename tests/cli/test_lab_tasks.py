@@ -27,6 +27,10 @@ PLAIN = {
     "Velocity-Flat-Go1",
     "Velocity-Flat-Humanoid",
     "Velocity-Flat-Quadruped",
+    "Velocity-Rough-G1",
+    "Velocity-Rough-Go1",
+    "Velocity-Rough-Humanoid",
+    "Velocity-Rough-Quadruped",
 }
 """Tasks whose policies plain MuJoCo runs."""
 

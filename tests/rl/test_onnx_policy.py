@@ -384,6 +384,24 @@ def test_a_policy_that_scans_terrain_walks_as_in_its_environment(tmp_path):
     assert largest_difference(runner, policy, data, steps=10) < 1e-4
 
 
+def test_a_robot_of_another_name_scans_from_itself(tmp_path):
+    """Give the robot another prefix: its rays start at it; refuse rays of something else."""
+    _, policy, data = exported(rough_cfg(), load_rl_cfg("Velocity-Rough-Quadruped"), tmp_path)
+    scene = tmp_path / "scene" / "scene.xml"
+    text = scene.read_text(encoding="utf-8")
+    scene.write_text(text.replace('"robot/', '"two/'), encoding="utf-8")
+    model = mujoco.MjModel.from_xml_path(str(scene))
+    renamed = OnnxPolicy(policy.path, model, prefix="two/")
+    other = mujoco.MjData(model)
+    renamed.reset(other)
+    np.testing.assert_array_equal(renamed.observe(other, "actor"), policy.observe(data, "actor"))
+    described = policy.description["observations"]["actor"]["terms"]["height_scan"]
+    described["params"]["rays"]["frames"][0]["name"] = "ground"
+    policy.model = model
+    with pytest.raises(ValueError, match="reads the sensor 'terrain_scan' of the scene"):
+        policy._rename("two/")
+
+
 def test_held_scans_need_the_environment(tmp_path):
     """Refuse a scan whose samples are late, since plain MuJoCo has no samples to hold."""
     cfg = rough_cfg()

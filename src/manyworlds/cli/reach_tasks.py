@@ -225,7 +225,8 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
             origin_type=ViewerConfig.OriginType.ASSET_BODY,
             entity_name="robot",
             body_name=$root,
-            distance=1.8 * REACH,
+            lookat=(0.0, 0.0, 0.3 * REACH),
+            distance=2.4 * REACH,
             elevation=-25.0,
         ),
     )
