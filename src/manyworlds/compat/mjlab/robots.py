@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from functools import partial
 
@@ -68,14 +69,20 @@ get_unitree_go1_spec = partial(third_party.third_party_spec, "unitree_go1")
 
 def get_go1_robot_cfg() -> EntityCfg:
     """Configure Unitree's Go1, standing, with position control of its 12 joints."""
-    cfg = third_party.get_go1_robot_cfg()
-    return replace(cfg, init_state=replace(GO1_INIT_STATE), collisions=(GO1_FULL_COLLISION,))
+    return replace(
+        third_party.get_go1_robot_cfg(),
+        init_state=copy.deepcopy(GO1_INIT_STATE),
+        collisions=(copy.deepcopy(GO1_FULL_COLLISION),),
+    )
 
 
 def get_g1_robot_cfg() -> EntityCfg:
     """Configure Unitree's G1, knees bent, with position control of its 29 joints."""
-    cfg = third_party.get_g1_robot_cfg()
-    return replace(cfg, init_state=replace(KNEES_BENT_KEYFRAME), collisions=(G1_FULL_COLLISION,))
+    return replace(
+        third_party.get_g1_robot_cfg(),
+        init_state=copy.deepcopy(KNEES_BENT_KEYFRAME),
+        collisions=(copy.deepcopy(G1_FULL_COLLISION),),
+    )
 
 
 _FILES = {"GO1_XML": "unitree_go1", "G1_XML": "unitree_g1", "YAM_XML": "i2rt_yam"}
