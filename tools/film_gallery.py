@@ -21,8 +21,9 @@ from manyworlds.viewer.video import write_gif
 MEDIA = Path("docs/media")
 _FPS, _SECONDS, _SIZE = 10.0, 3.0, (240, 180)
 _HELD = {
-    "arm-and-blocks": {"KeyI": 1.0, "KeyL": 0.6, "KeyG": 1.0},
-    "quadruped-on-hills": {"KeyC": 1.0},
+    "arm-and-blocks": {"values": {"KeyI": 1.0, "KeyL": 0.6, "KeyG": 1.0}},
+    "quadruped-on-hills": {"values": {"KeyC": 1.0}},
+    "quadruped-to-drive": {"twist": (0.8, 0.0, 0.0)},
 }
 """Inputs that are held in the middle third of a film."""
 
@@ -65,7 +66,7 @@ def frames_of(name: str, size: tuple[int, int]) -> list[np.ndarray]:
             lab.launcher.fire()
         if name in _HELD and count // 3 <= i < 2 * count // 3:
             clock["now"] = i / _FPS
-            lab.driving.drive(shown.robot, values=_HELD[name])
+            lab.driving.drive(shown.robot, **_HELD[name])
         elif i >= 2 * count // 3:
             clock["now"] = i / _FPS + 1.0
         for _ in range(per_frame):

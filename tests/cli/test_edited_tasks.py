@@ -113,6 +113,14 @@ def test_from_file_takes_the_edits(run, capsys):
     assert high == pytest.approx(2.5 * low, rel=1e-2)
 
 
+def test_from_file_keeps_the_number_of_worlds(run, capsys):
+    """Resume with the file as it is now, whose number of worlds is not that of the saved states."""
+    edit("num_envs = 4", "num_envs = 8")
+    argv = ["train", "Edited", "--resume", "--from-file", "--agent.max-iterations", "3"]
+    assert run_again(*argv) == 0
+    assert RunFolder.latest(Path("runs")).env_params()["scene"]["num_envs"] == 4
+
+
 def test_a_copy_finds_what_lies_beside_the_file(run, capsys):
     """Load a model beside the task's file, by `__file__`, from the file's own folder."""
     Path("robot.txt").write_text("here")

@@ -44,13 +44,11 @@ def command(monkeypatch: pytest.MonkeyPatch):
     return install
 
 
-def raising(error: BaseException):
-    """Return a command that fails."""
-
-    def main(argv: list[str]) -> int:
-        raise error
-
-    return main
+def raising(error):
+    """Return a function of no module that uses the package."""
+    names = {"error": error}
+    exec("def fail(*_):\n    raise error", names)
+    return names["fail"]
 
 
 class TestDispatch:
@@ -147,6 +145,20 @@ class TestErrors:
         monkeypatch.setenv("MANYWORLDS_DEBUG", "1")
         assert cli.main([*line.split(), "--debug"]) == 2
         assert "Traceback" not in capsys.readouterr().err
+
+    def test_place_in_a_project(self, capsys, command):
+        """Name file and line of a project's code that raised the error, and how to see all."""
+
+        def fails(_):
+            raise ValueError("no such motor")
+
+        command(fails)
+        assert cli.main(["list"]) == 1
+        place = f"{__file__}, line {fails.__code__.co_firstlineno + 1}"
+        shown = capsys.readouterr().err
+        assert shown == (
+            f"error: no such motor ({place}) Run it with --debug for the whole traceback.\n"
+        )
 
     def test_defect(self, command):
         """Keep the traceback of an error that no input should cause."""

@@ -356,6 +356,29 @@ def test_a_robot_with_a_fixed_base_reaches_goals(tmp_path, monkeypatch, capsys):
     env.close()
 
 
+def test_an_arm_below_the_ground_is_raised(tmp_path, monkeypatch):
+    """Place a hanging arm so high that it is above the ground, with its fingers held."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    robot = tmp_path / "arm.xml"
+    robot.write_text(
+        """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="arm">
+        <joint axis="0 1 0" range="-90 90"/><geom type="capsule" fromto="0 0 0 0 0 -.4" size=".03"/>
+        <body name="hand" pos="0 0 -.4"><joint axis="1 0 0" range="-45 45"/><geom size=".04"/>
+        <body name="left" pos="0 .05 0"><joint type="slide" axis="0 1 0" range="0 .02"/>
+        <geom type="box" pos="0 0 -.1" size=".01 .005 .05"/></body>
+        <body name="right" pos="0 -.05 0"><joint type="slide" axis="0 1 0" range="-.02 0"/>
+        <geom type="box" pos="0 0 -.1" size=".01 .005 .05"/></body>
+        </body></body></worldbody></mujoco>""",
+        encoding="utf-8",
+    )
+    path = write_robot_task("My-Hanging", tmp_path, robot, (), 10.0)
+    module = runpy.run_path(str(path))
+    assert module["HEIGHT"] == pytest.approx(0.55) and module["TIP_BODY"] == "hand"
+    assert module["TIP_POS"] == pytest.approx((0.0, 0.0, -0.15))
+    assert len(module["DRIVES"]) == 4 and len(module["SCALES"]) == 2
+    assert check_env(module["env_cfg"](), steps=20).ok
+
+
 def test_the_base_can_be_said_to_be_fixed(tmp_path, monkeypatch):
     """Let a legged robot whose file has no free joint reach with a foot, on request."""
     monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))

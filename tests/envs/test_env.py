@@ -603,3 +603,11 @@ def test_an_event_in_one_world_changes_no_other(env_cfg, monkeypatch):
     assert [worlds.host_ids.tolist() for worlds in forwarded] == [[1, 3]]
     one, other = (state_rows(e) for e in (env, quiet))
     assert (one != other).any(dim=1).tolist() == [False, True, False, True]
+
+
+def test_more_worlds_than_memory_are_refused_before_the_scene_is_built(env_cfg, monkeypatch):
+    """Ask for 10^11 worlds: the error names the memory, and a number that fits."""
+    monkeypatch.setattr("manyworlds.envs.manager_based_rl_env.Scene", None)
+    env_cfg.scene.num_envs = 10**11
+    with pytest.raises(ValueError, match=r"worlds of an environment need more than .*at most \d+"):
+        ManagerBasedRlEnv(env_cfg, device="cpu")

@@ -176,11 +176,17 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("read_item_pose", {"item": "glass"}),
     ("read_item_tree", {}),
     ("remove_item", {"item": "glass"}),
+    ("add_body", {"name": "gate"}),
+    ("add_geom", {"body": "gate/base", "name": "knob", "shape": "sphere"}),
+    ("add_joint", {"body": "gate/base", "name": "hinge"}),
+    ("add_actuator", {"joint": "gate/hinge"}),
+    ("remove_element", {"kind": "geom", "name": "gate/knob"}),
 )
 """Fields of each verb, but of those that need more than this lab."""
 ELSEWHERE = {"set_command", "play_sequence", "stop_sequence", "import_state", "recording_import"}
 ELSEWHERE |= {"run_policy", "add_mesh_prop_from_file", "add_item_file"}  # need a file
 ELSEWHERE |= {"save_scene", "open_scene"}  # need a folder
+ELSEWHERE |= {"decompose_mesh", "remove_decomposition"}  # need a mesh that collides
 ELSEWHERE |= {"set_twist", "set_gains", "show_state"}  # need a policy, a PD law, another mode
 ELSEWHERE |= {  # they need an environment
     *("steer_command", "seek_motion", "set_auto_reset"),
@@ -374,7 +380,8 @@ def test_only_edits_of_the_model_raise_its_version(lab):
     rises |= {"set_model", "reset_model"}
     rises |= {"add_prop", "add_mesh_prop", "add_height_field", "add_item", "upload_item"}
     rises |= {"duplicate_item", "add_item_grid", "add_light", "apply_scene", "rename_item"}
-    rises |= {"move_item", "remove_item"}
+    rises |= {"move_item", "remove_item", "remove_element"}
+    rises |= {"add_body", "add_geom", "add_joint", "add_actuator"}
     assert {name for name, rise in versions.items() if rise} == rises
     before = lab.snapshot.model_version
     lab.read(lambda model, data: data.time).result(PATIENCE_S)

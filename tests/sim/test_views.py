@@ -191,6 +191,7 @@ def test_warp_objects(sim):
     assert sim.wp_data.nworld == NUM_ENVS
     assert sim.wp_device == sim.wp_data.qpos.device
     assert sim.model.geom_size.wp_array is sim.wp_model.geom_size
+    assert sim.model.geom_bodyid.wp_array is sim.wp_model.geom_bodyid
     array = TorchArray(sim.wp_data.qpos)
     assert array.wp_array is sim.wp_data.qpos
     array[1, 0] = 5.0

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+import zlib
 from pathlib import Path
 
 import mujoco
@@ -13,6 +14,7 @@ from manyworlds.lab import LiveLab, world_from_file
 from manyworlds.spec import mesh_files, model_files
 from manyworlds.spec.export import export_spec
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
+from tests.memory import refusal_and_peak
 from tests.robots import robot_file
 from tests.spec.parity import assert_same, find_model
 from tests.spec.test_export import wavefront
@@ -454,6 +456,37 @@ def test_images(tmp_path, monkeypatch):
     (tmp_path / "m.xml").write_text(f"<mujoco><asset>{texture}</asset></mujoco>")
     with pytest.raises(ModelFileError, match="60000 x 60000 pixels"):
         load_spec(tmp_path / "m.xml")
+
+
+def black(width: int, height: int) -> bytes:
+    """Return a PNG file without any color, which is a thousandth of its pixels."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        check = zlib.crc32(kind + content)
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)
+
+    packer = zlib.compressobj()
+    rows = [packer.compress(bytes(1 + 3 * width)) for _ in range(height)]
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    content = chunk(b"IHDR", head) + chunk(b"IDAT", b"".join(rows) + packer.flush())
+    return b"\x89PNG\r\n\x1a\n" + content + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(("side", "count"), [(9000, 1), (3000, 9)])
+def test_small_images_of_many_pixels(side, count, tmp_path):
+    """Refuse an image that grows, or many textures of one: neither is unpacked."""
+    content = black(side, side)
+    assert len(content) < 500_000
+    (tmp_path / "t.png").write_bytes(content)
+    textures = [f'<texture name="{i}" type="2d" file="t.png"/>' for i in range(count)]
+    (tmp_path / "m.xml").write_text(f"<mujoco><asset>{''.join(textures)}</asset></mujoco>")
+    text, growth = refusal_and_peak(
+        "from manyworlds.spec.load import load_spec",
+        "load_spec(sys.argv[1])[0].compile()",
+        tmp_path / "m.xml",
+    )
+    assert "pixels beyond 8 per byte of their files" in text
+    assert growth < 64 * 2**20
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def derive_fixed_base_model(
         if mujoco.mjtJoint(model.jnt_type[j]) in _ENDLESS
     }
     tip_pos = _end_of(model, data, tip)
-    height = max(0.0, -min(lows, default=0.0))
+    height = max(0.0, -float(min(lows, default=0.0)))
     points = _points(model, data, tip, tip_pos, moving, height, 256)
     stiff = {j: torque / _SAG for j, torque in _torques_of_gravity(model, data, driven).items()}
     drives = dict(joint_drives(model, data, effort_limit, driven, stiff))

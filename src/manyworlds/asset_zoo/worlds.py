@@ -63,13 +63,17 @@ def quadruped_on_hills() -> mujoco.MjSpec:
         pos=(0.0, 0.0, -middle),
         rgba=(0.48, 0.58, 0.40, 1.0),
     )
-    _attach(spec, quadruped_links.get_spec(), "quadruped/", (0.0, 0.0, 0.31))
-    legs = ("FL", "FR", "RL", "RR")
-    parts = {"hip": 0.1, "thigh": 0.9, "calf": -1.8}
-    stance = {f"{leg}_{part}_joint": angle for leg in legs for part, angle in parts.items()}
-    stance |= {"FR_hip_joint": -0.1, "RR_hip_joint": -0.1}
-    _position_control(spec, "quadruped/", dict.fromkeys(stance, 60.0))
-    return _start(spec, {f"quadruped/{joint}": angle for joint, angle in stance.items()})
+    return _start(spec, _add_quadruped(spec))
+
+
+def quadruped_to_drive() -> mujoco.MjSpec:
+    """Build a quadruped on a plane, and crates and a ball that it can push."""
+    spec = _ground("quadruped_to_drive")
+    angles = _add_quadruped(spec)
+    for i, (x, y) in enumerate(((1.6, 0.5), (1.9, -0.4), (2.6, 0.2))):
+        _box(spec, f"crate_{i}", (x, y, 0.1), (0.1, 0.1, 0.1), 0.6, _COLORS[i])
+    _ball(spec, "ball", (1.4, -1.0, 0.13), 0.13, 0.3, _COLORS[3])
+    return _start(spec, angles)
 
 
 def humanoid_and_launcher() -> mujoco.MjSpec:
@@ -259,6 +263,17 @@ def _ground(name: str, spec: mujoco.MjSpec | None = None) -> mujoco.MjSpec:
         name="floor", type=_GEOM.mjGEOM_PLANE, size=(10, 10, 0.1), material="tiles"
     )
     return spec
+
+
+def _add_quadruped(spec: mujoco.MjSpec) -> dict[str, float]:
+    """Add a quadruped with position control; return the joint angles of its stance [rad]."""
+    _attach(spec, quadruped_links.get_spec(), "quadruped/", (0.0, 0.0, 0.31))
+    legs = ("FL", "FR", "RL", "RR")
+    parts = {"hip": 0.1, "thigh": 0.9, "calf": -1.8}
+    stance = {f"{leg}_{part}_joint": angle for leg in legs for part, angle in parts.items()}
+    stance |= {"FR_hip_joint": -0.1, "RR_hip_joint": -0.1}
+    _position_control(spec, "quadruped/", dict.fromkeys(stance, 60.0))
+    return {f"quadruped/{joint}": angle for joint, angle in stance.items()}
 
 
 def _attach(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.validation.names import near_matches
@@ -67,3 +68,37 @@ def one_line(error: BaseException) -> str:
         return text
     # A bare name or nothing at all says too little without the kind of error.
     return f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+def with_place(message: str, error: BaseException) -> str:
+    """Return a message with file and line of the user's code in which the error was raised.
+
+    A message for an error that was raised elsewhere stays as it is.
+    """
+    place = ""
+    step = error.__traceback__
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if not Path(file).is_relative_to(_PACKAGE) and _uses_package(step.tb_frame.f_globals):
+            place = f"{file}, line {step.tb_lineno}"
+        step = step.tb_next
+    if not place:
+        return message
+    if place not in message:
+        message = f"{message} ({place})"
+    return f"{message} Run it with --debug for the whole traceback."
+
+
+def _uses_package(names: Mapping[str, object]) -> bool:
+    """Return whether a module that has these names has imported something of this package."""
+    own = _PACKAGE.name
+    for value in list(names.values()):
+        if isinstance(value, ModuleType):
+            module = value.__name__
+        elif isinstance(value, type | FunctionType):
+            module = value.__module__ or ""
+        else:
+            continue
+        if module.partition(".")[0] == own:
+            return True
+    return False

@@ -7,7 +7,13 @@ import os
 import sys
 from types import ModuleType
 
-from manyworlds.cli.errors import EXPECTED, UsageError, one_line, warnings_in_one_line
+from manyworlds.cli.errors import (
+    EXPECTED,
+    UsageError,
+    one_line,
+    warnings_in_one_line,
+    with_place,
+)
 from manyworlds.utils.openmp import limit_openmp_spinning
 from manyworlds.utils.platforms import show_all_characters
 
@@ -97,7 +103,7 @@ def main(argv: list[str] | None = None) -> int:
         message = gl_import_problem(error)
         is_of_a_term = hasattr(error, "__manyworlds_term__")  # which the error names
         if not message and (is_of_a_term or isinstance(error, EXPECTED)):
-            message = one_line(error)
+            message = with_place(one_line(error), error)
         debugs = _DEBUG in argv or os.environ.get("MANYWORLDS_DEBUG", "0") not in ("", "0")
         if not message or debugs:
             raise

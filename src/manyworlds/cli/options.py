@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,14 +175,17 @@ def parse_whole(
         UsageError: no option, only a value, is unknown.
     """
     prog = f"manyworlds {command}"
-    options, unknown = tyro.cli(
-        options_type,
-        args=args,
-        prog=prog,
-        default=default,
-        return_unknown_args=True,
-        registry=VALUE_FORMS,
-    )
+    with warnings.catch_warnings():
+        # A default of another type has an error of its own, that of what takes it.
+        warnings.filterwarnings("ignore", "The field .* is annotated with type", UserWarning)
+        options, unknown = tyro.cli(
+            options_type,
+            args=args,
+            prog=prog,
+            default=default,
+            return_unknown_args=True,
+            registry=VALUE_FORMS,
+        )
     if not unknown:
         return options
     if any(word.startswith("-") for word in unknown):

@@ -203,7 +203,7 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
         },
         rewards={
             "reach": RewardTermCfg(func=reach, weight=1.0, params={"command_name": "goal"}),
-            "smooth": RewardTermCfg(func=mdp.action_rate_l2, weight=-0.01),
+            "smooth": RewardTermCfg(func=mdp.action_rate_l2, weight=-0.003),
         },
         terminations={
             "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
@@ -225,7 +225,7 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
             origin_type=ViewerConfig.OriginType.ASSET_BODY,
             entity_name="robot",
             body_name=$root,
-            distance=3.0 * REACH,
+            distance=1.8 * REACH,
             elevation=-25.0,
         ),
     )

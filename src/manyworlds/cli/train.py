@@ -317,6 +317,9 @@ def read_config(
             config = parse_fields(config, words, f"train {task}", options)
         elif trained is not None and trained.task == task:
             config.env = with_texts_of(config.env, trained)
+            # The saved states are of this many worlds.
+            config.env.scene.num_envs = trained.env_params()["scene"]["num_envs"]
+            config = parse_fields(config, words, f"train {task}", options)
         elif trained is not None and trained.task not in (task, None):
             notes.append(
                 f"the policy is of the task '{trained.task}', whose settings do not apply here"

@@ -49,11 +49,15 @@ from manyworlds.utils.clocks import steps_in
 from manyworlds.utils.debug_visualizer import DebugVisualizer, Drawable
 from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
+from manyworlds.utils.memory import check_memory
 from manyworlds.utils.seeding import MAX_SEED, new_seed, rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import HasState, Stateful, WorldRows
 from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.validation.worlds import EnvIds, Worlds
+
+_LEAST_BYTES = 1000
+"""Least memory of a world: one of a cart-pole takes 1,570 bytes."""
 
 
 @dataclass(kw_only=True)
@@ -173,6 +177,8 @@ class ManagerBasedRlEnv(Stateful):
         self._seed_generators(self.seed_used)
         self.num_envs = cfg.scene.num_envs
         self.device = choose_device(self.cfg.sim, device)
+        if self.device.type == "cpu":
+            check_memory("an environment", self.num_envs, _LEAST_BYTES)
         self.scene = Scene(self.cfg.scene, self.device)
         self.random_streams = self.scene.random
         """Random numbers of the worlds, by name of what draws them."""

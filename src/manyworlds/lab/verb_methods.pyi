@@ -25,6 +25,36 @@ class VerbReply(TypedDict):
     frame_id: int
     time: float
 
+class AddBodyReply(VerbReply):
+    name: str
+    notes: list[str]
+
+class AddGeomReply(VerbReply):
+    name: str
+    notes: list[str]
+
+class AddJointReply(VerbReply):
+    name: str
+    notes: list[str]
+
+class AddActuatorReply(VerbReply):
+    name: str
+    notes: list[str]
+
+class RemoveElementReply(VerbReply):
+    notes: list[str]
+
+class DecomposeMeshReply(VerbReply):
+    conversion: int
+    name: str
+    state: Literal["running", "done", "failed", "cancelled"]
+    share: float
+    pieces: int
+    text: str
+
+class RemoveDecompositionReply(VerbReply):
+    notes: list[str]
+
 class ListCamerasReply(VerbReply):
     cameras: dict[str, Any]
 
@@ -616,6 +646,138 @@ class LabVerbs:
     """All verbs of a live world, as methods of the same names."""
 
     def __init__(self, call: Callable[..., Mapping[str, Any]]) -> None: ...
+    def add_body(
+        self,
+        name: str,
+        parent: str = "",
+        pos: ArrayLike | None = None,
+        quat: ArrayLike | None = None,
+        shape: Literal["box", "sphere", "capsule", "cylinder", "ellipsoid"] = "box",
+        size: ArrayLike | None = None,
+        mass: float = 0.0,
+    ) -> AddBodyReply:  # verbs/building.py
+        """Add a body with a geom to a body of an item; without one, to the world as a new item.
+
+        Args:
+            name: name of the body in its item, or of a new item, whose base it is.
+            parent: body that it is fixed to; empty for the world.
+            pos: position in the parent [m].
+            quat: orientation in the parent [wxyz].
+            shape: shape of the geom.
+            size: sizes as in MuJoCo; those that the shape does not have are 0 [m].
+            mass: mass; 0 for the density of water [kg], at least 0.
+
+        Returns:
+            `name` (full name of the new element), `notes` (sentences about what the edit did
+            besides what was asked).
+        """
+    def add_geom(
+        self,
+        body: str,
+        name: str,
+        shape: Literal["box", "sphere", "capsule", "cylinder", "ellipsoid"] = "box",
+        size: ArrayLike | None = None,
+        pos: ArrayLike | None = None,
+        quat: ArrayLike | None = None,
+        mass: float = 0.0,
+    ) -> AddGeomReply:  # verbs/building.py
+        """Add a geom to a body of an item.
+
+        Args:
+            body: name of the body.
+            name: name of the new element in its item.
+            shape: shape of the geom.
+            size: sizes as in MuJoCo; those that the shape does not have are 0 [m].
+            pos: position in the parent [m].
+            quat: orientation in the parent [wxyz].
+            mass: mass; 0 for the density of water [kg], at least 0.
+
+        Returns:
+            `name` (full name of the new element), `notes` (sentences about what the edit did
+            besides what was asked).
+        """
+    def add_joint(
+        self,
+        body: str,
+        name: str,
+        kind: Literal["hinge", "slide", "ball", "free"] = "hinge",
+        axis: ArrayLike | None = None,
+        range: ArrayLike | None = None,
+        damping: float = 0.1,
+    ) -> AddJointReply:  # verbs/building.py
+        """Add a joint between a body of an item and its parent.
+
+        Args:
+            body: name of the body.
+            name: name of the new element in its item.
+            kind: kind of joint.
+            axis: axis of a hinge or slide in the body.
+            range: limits; twice the same number for none [rad or m].
+            damping: damping of the joint [N m s/rad or N s/m], at least 0.
+
+        Returns:
+            `name` (full name of the new element), `notes` (sentences about what the edit did
+            besides what was asked).
+        """
+    def add_actuator(
+        self,
+        joint: str,
+        name: str = "",
+        kind: Literal["position", "velocity", "motor"] = "position",
+        gain: float = 20.0,
+        limit: float = 0.0,
+    ) -> AddActuatorReply:  # verbs/building.py
+        """Add an actuator to a joint; its item is a robot from then on.
+
+        Args:
+            joint: name of the joint.
+            name: name in the item; that of the joint if left out.
+            kind: kind of actuator, as in MJCF.
+            gain: stiffness, damping or gear, by the kind of actuator, at least 0.
+            limit: largest effort; 0 for none [N m or N], at least 0.
+
+        Returns:
+            `name` (full name of the new element), `notes` (sentences about what the edit did
+            besides what was asked).
+        """
+    def remove_element(
+        self, kind: Literal["body", "joint", "geom", "actuator"], name: str
+    ) -> RemoveElementReply:  # verbs/building.py
+        """Remove an element of an item, and what refers to it; a body with all that is below it.
+
+        Args:
+            kind: kind of the element.
+            name: full name of the element.
+
+        Returns:
+            `notes` (sentences about what the edit did besides what was asked).
+        """
+    def decompose_mesh(
+        self, geom: str, threshold: float = 0.05, max_pieces: int = 0, wait: bool = True
+    ) -> DecomposeMeshReply:  # verbs/building.py
+        """Let convex pieces of a geom's mesh collide in its place; the geom is drawn as before.
+
+        Args:
+            geom: name of a geom with a mesh.
+            threshold: threshold of CoACD, 0.01 to 1.
+            max_pieces: largest number of pieces; 0 for any, at least 0.
+            wait: true to reply when the pieces are in the world.
+
+        Returns:
+            `conversion` (number of the conversion), `name` (name of the entity in the world),
+            `state` (state of the conversion), `share` (estimated share that is done), `pieces`
+            (number of convex pieces; 0 for none), `text` (sentences about the result, or the reason
+            of a failure).
+        """
+    def remove_decomposition(self, geom: str) -> RemoveDecompositionReply:  # verbs/building.py
+        """Remove the convex pieces of a geom, which collides by itself again.
+
+        Args:
+            geom: name of a geom with convex pieces.
+
+        Returns:
+            `notes` (sentences about what the edit did besides what was asked).
+        """
     @_reads
     def list_cameras(self) -> ListCamerasReply:  # verbs/cameras.py
         """Return the cameras of the model, and those that were added.
@@ -1222,8 +1384,8 @@ class LabVerbs:
         """Write contacts between bodies or geoms into the log, as they begin and end.
 
         Args:
-            first: regular expression that matches whole names.
-            second: regular expression that matches whole names.
+            first: regular expression that matches whole names; no look-around.
+            second: regular expression that matches whole names; no look-around.
             kind: kind of the names.
             moment: events to report.
 

@@ -134,8 +134,8 @@ class CommandTerm(ManagerTermBase):
         self._env.random = self.random
         with self._env.sim.outdating(env_ids):
             self.time_left[env_ids] = self.random.uniform(low, high, env_ids=env_ids)
-            self.command_counter[env_ids] += 1
             self._resample_command(env_ids)
+            self.command_counter[env_ids] += 1
 
     def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw the command if `cfg.debug_vis` is set."""

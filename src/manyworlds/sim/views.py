@@ -227,7 +227,8 @@ class _ModelFields(StructView[Any]):
         if name not in self._common:
             value = self._read(name)
             if isinstance(value, torch.Tensor):
-                value = TorchArray.wrap(value[0], functools.partial(self._refuse, field))
+                source = functools.partial(self._engine.warp_array, field)
+                value = TorchArray.wrap(value[0], functools.partial(self._refuse, field), source)
             self._common[name] = value
         return self._common[name]
 

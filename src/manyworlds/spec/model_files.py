@@ -20,6 +20,10 @@ MAX_MODELS = 500
 """Largest number of models that a model attaches, directly or through others."""
 MAX_PIXELS = 2**28
 """Largest number of pixels of an image, and of cells of a height field."""
+MAX_PACKED_PIXELS = 2**26
+"""Largest number of pixels of all images of a model that are more than `_PIXELS_PER_BYTE`: MuJoCo
+needs about nine bytes for each, and small files can have many."""
+_PIXELS_PER_BYTE = 8  # of the images of robots, one at most
 _KINDS = ("mesh", "texture", "hfield", "skin")
 
 
@@ -124,10 +128,18 @@ def check_files(references: list[FileReference]) -> None:
     Raises:
         LimitError: a mesh or an image is larger than the limits.
     """
+    packed = 0
+    for reference in references:
+        if reference.kind in ("texture", "hfield"):  # each of them unpacks its file
+            packed += _check_image(reference.path)
+            if packed > MAX_PACKED_PIXELS:
+                raise LimitError(
+                    f"the images up to {reference.path.name} have {packed} pixels beyond "
+                    f"{_PIXELS_PER_BYTE} per byte of their files, and {MAX_PACKED_PIXELS} are "
+                    "allowed: scale them down, or leave out copies."
+                )
     for path in {reference.path for reference in references}:
-        if path.suffix.lower() == ".png":
-            _check_image(path)
-        elif path.is_file():
+        if path.suffix.lower() != ".png" and path.is_file():
             check_mesh_size(path)
 
 
@@ -252,12 +264,18 @@ def _numbers(element: Element, name: str) -> list[int]:
     return [int(word) for word in words if word.isdecimal() and int(word) > 0]
 
 
-def _check_image(path: Path) -> None:
+def _check_image(path: Path) -> int:
+    """Return how many pixels of an image are more than its file usually has.
+
+    Raises:
+        LimitError: it is larger than the limits.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(24)
+        size = path.stat().st_size
     except OSError:
-        return  # which is reported as missing
+        return 0  # which is reported as missing
     if head.startswith(b"\x89PNG") and len(head) == 24:
         width, height = struct.unpack(">2I", head[16:])
         if width * height > MAX_PIXELS:
@@ -265,3 +283,5 @@ def _check_image(path: Path) -> None:
                 f"{path.name} is an image of {width} x {height} pixels, and {MAX_PIXELS} are "
                 "allowed: scale it down."
             )
+        return max(0, width * height - _PIXELS_PER_BYTE * size)
+    return 0

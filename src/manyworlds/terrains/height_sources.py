@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import mujoco
@@ -40,6 +40,8 @@ class GeomFilter:
     """Regular expressions of names of geoms or of their bodies; empty for all."""
     exclude: Sequence[str] = ()
     """Likewise, of geoms that are left out."""
+    match: Callable[[str, Sequence[str]], list[int]] = field(default=match_whole, repr=False)
+    """Function that returns the indices of the names that an expression matches."""
 
     def mask(self, model: mujoco.MjModel) -> np.ndarray:
         """Return True for each selected geom, shape [ngeom].
@@ -51,12 +53,24 @@ class GeomFilter:
         if self.groups is not None:
             chosen &= np.isin(model.geom_group, self.groups)
         if self.include:
-            chosen &= _named(model, self.include)
+            chosen &= self._named(model, self.include)
         if self.exclude:
-            chosen &= ~_named(model, self.exclude)
+            chosen &= ~self._named(model, self.exclude)
         if not chosen.any():
             raise ValueError(f"No geom can be sampled with {self}: select others.")
         return chosen
+
+    def _named(self, model: mujoco.MjModel, patterns: Sequence[str]) -> np.ndarray:
+        """Return a mask of the geoms that patterns match, by their names or by those of bodies."""
+        geoms = [model.geom(i).name for i in range(model.ngeom)]
+        bodies = [model.body(body).name for body in model.geom_bodyid]
+        found = np.zeros(model.ngeom, bool)
+        for pattern in patterns:
+            ids = [*self.match(pattern, geoms), *self.match(pattern, bodies)]
+            if not ids:
+                raise ValueError(f"No geom or body has a name like '{pattern}'.")
+            found[ids] = True
+        return found
 
 
 def sample_heights(
@@ -235,16 +249,3 @@ def _of_function(function: HeightFunction, x: np.ndarray, y: np.ndarray) -> np.n
             f"arguments, got {heights.shape}."
         )
     return np.broadcast_to(heights, columns.shape)
-
-
-def _named(model: mujoco.MjModel, patterns: Sequence[str]) -> np.ndarray:
-    """Return a mask of the geoms that patterns match, by their names or by those of bodies."""
-    geoms = [model.geom(i).name for i in range(model.ngeom)]
-    bodies = [model.body(body).name for body in model.geom_bodyid]
-    found = np.zeros(model.ngeom, bool)
-    for pattern in patterns:
-        ids = [*match_whole(pattern, geoms), *match_whole(pattern, bodies)]
-        if not ids:
-            raise ValueError(f"No geom or body has a name like '{pattern}'.")
-        found[ids] = True
-    return found

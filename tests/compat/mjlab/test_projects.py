@@ -19,6 +19,7 @@ PACKAGES = HERE / "packages"
 PLAY, INSPECT = (
     str(PACKAGES / "scripts" / f"{name}.py") for name in ("play_policy", "inspect_tasks")
 )
+_SCRIPTS = ("play", "watch", "inspect")
 PLUGINS = {"trotter": "trotter", "mimic": "mimic", "picker": "picker.tasks"}
 
 
@@ -65,6 +66,7 @@ def _commands(logs: Path, motion: Path, extra: list[str]) -> dict[str, list[str]
     """List the command lines, as users of the reference write them."""
     train, play = ["-m", "mjlab.scripts.train"], ["-m", "mjlab.scripts.play"]
     size = ["--env.scene.num-envs", "8", "--agent.max-iterations", "2", "--log-root", str(logs)]
+    more = [*size, "--agent.max-iterations", "3", "--agent.resume", "True"]
     film = ["--video", "True", "--video-length", "4", "--video-interval", "30"]
     clip = ["--env.commands.motion.motion-file", str(motion)]
     tiles = "--env.scene.terrain.terrain-generator"
@@ -98,6 +100,13 @@ def _commands(logs: Path, motion: Path, extra: list[str]) -> dict[str, list[str]
         "watch picker": [PLAY, "Picker-Lift", checkpoint("picker_lift")],
         "inspect": [INSPECT, str(motion)],
         "train picker from depth": [*train, "Picker-Lift-Depth", *size, *extra],
+        "train picker's gripper": [
+            *(*train, "Picker-Lift-Cartesian", *size, *extra),
+            *("--agent.experiment-name", "picker_gripper"),
+        ],
+        "resume trotter": [*train, "Mjlab-Velocity-Flat-Trotter", *more, *extra],
+        "resume mimic": [*train, "Mimic-Biped", *more, *clip, *extra],
+        "resume picker": [*train, "Picker-Lift", *more, *extra],
     }
 
 
@@ -110,7 +119,7 @@ def _run(folder: Path, engine: str) -> dict[str, dict]:
         extra = ["--env.sim.engine", "warp"]
     commands = _commands(folder / "logs", motion, extra)
     if engine == "warp":  # the others use the default, as on the native engine
-        commands = {name: line for name, line in commands.items() if name.startswith("train")}
+        commands = {name: line for name, line in commands.items() if not name.startswith(_SCRIPTS)}
     paths = [str(PACKAGES), str(site), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, HERE / "run_programs.py", results],
@@ -166,13 +175,14 @@ def _succeeded(results: dict[str, dict], program: str) -> str:
         ("train mimic", "mimic_biped"),
         ("train picker", "picker_lift"),
         ("train picker from depth", "picker_lift_depth"),
+        ("train picker's gripper", "picker_gripper"),
     ],
 )
 def test_a_project_trains(trained, program, experiment):
     """Train two iterations, with the overrides of the command line, and keep a checkpoint."""
     logs, results = trained
     assert "iteration 2/2" in _succeeded(results, program)
-    (run,) = (logs / experiment).iterdir()
+    run = min((logs / experiment).iterdir())  # a later one continues it
     assert list(run.glob("model_*.pt")) and (run / "policy.onnx").is_file()
 
 
@@ -182,6 +192,13 @@ def test_training_is_filmed(trained, experiment):
     logs, _ = trained
     films = list(logs.glob(f"{experiment}/*/videos/train/*"))
     assert films and all(film.stat().st_size > 1000 for film in films)
+
+
+@pytest.mark.parametrize("package", ["trotter", "mimic", "picker"])
+def test_a_training_is_resumed(trained, package):
+    """Continue the newest run of a project by one iteration."""
+    _, results = trained
+    assert "iteration 3/3" in _succeeded(results, f"resume {package}")
 
 
 @pytest.mark.parametrize("package", ["trotter", "mimic", "picker"])
@@ -203,10 +220,12 @@ def test_terms_of_the_projects_do_what_they_say(ran):
 def test_a_runner_of_the_project_saves(ran):
     """Call what a subclass of the runner overrides: learn, save and load."""
     logs, results = ran
-    (notes,) = logs.glob("mimic_biped/*/mimic_notes.json")
+    notes = min(logs.glob("mimic_biped/*/mimic_notes.json"))
+    (text, *_) = {path.read_text() for path in logs.glob("trotter_velocity/*/trotter_notes.txt")}
+    assert text.startswith("tensorboard: ")
     saved = [Path(path) for path in json.loads(notes.read_text())["checkpoints"]]
     metrics = json.loads(saved[-1].with_suffix(".json").read_text())["metrics"]
     assert {"error_heading", "error_body_pos"} <= set(metrics)
     assert (saved[-1].parent / "mimic.onnx").is_file()
-    assert len(list(logs.glob("picker_lift/*/20*.onnx"))) == 1
+    assert list(logs.glob("picker_lift/*/20*.onnx"))
     assert "[picker] loaded the policy that was saved 2 times" in _succeeded(results, "play picker")

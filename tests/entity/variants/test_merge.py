@@ -146,7 +146,7 @@ def test_edits_of_the_configuration_reach_every_variant():
     )
     scene, sim = build({"object": cfg}, 2)
     geoms = scene["object"].indexing.geom_ids[1:]
-    assert (sim.model.geom_condim[:, geoms] == 6).all()
+    assert (sim.model.geom_condim[..., geoms] == 6).all()
     assert (sim.model.geom_friction[:, geoms, 0] - 0.7).abs().max() < 1e-6
 
 

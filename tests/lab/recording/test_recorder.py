@@ -227,7 +227,8 @@ def test_names_cannot_leave_the_folder(make_lab, tmp_path):
 def test_many_files_do_not_slow_the_start(make_lab, folder, monkeypatch):
     """Begin where a thousand files lie that nobody has asked for yet: none of them is read."""
     monkeypatch.setattr(
-        "manyworlds.lab.recording.recorder.read_mcap", lambda path: pytest.fail(str(path))
+        "manyworlds.lab.recording.recorder.load_recording",
+        lambda path, timestep: pytest.fail(str(path)),
     )
     folder.mkdir()
     for number in range(1000):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+import tracemalloc
 
 import numpy as np
 import pytest
+import zmq
 
 from manyworlds.lab.server import LabHub, LabServerCfg
+from manyworlds.lab.server.ports import MOST_FRAMES, Port
 from manyworlds.plugins.urlab.streams import pack_control
 from tests.lab.server.waiting import ANY, WAIT_S, until
 
@@ -34,6 +37,27 @@ def form(*frames: bytes) -> bytes:
         if at == len(head) + _FILLER:
             return content
     raise AssertionError("the frames do not begin where the message does")
+
+
+def test_floods_of_empty_frames_are_not_kept():
+    """Send a message of many empty frames: the first ones are kept, and the next message comes."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
+        port = Port(context, "test", zmq.ROUTER, "127.0.0.1", 0, print, 1000)
+        assert port.poll(0.0)
+        peer.connect(f"tcp://127.0.0.1:{port.number}")
+        for _ in range(200_000):
+            peer.send(b"", zmq.SNDMORE)
+        peer.send(b"end")
+        peer.send(b"next")
+        tracemalloc.start()
+        found: list[list[zmq.Frame]] = []
+        until(lambda: found.extend(port.receive(2)) or len(found) == 2, "a message is missing")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert [len(frames) for frames in found] == [MOST_FRAMES, 2]
+        assert found[1][1].bytes == b"next"
+        assert peak < 2**20
+        port.close()
 
 
 @pytest.fixture

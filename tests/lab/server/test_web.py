@@ -354,6 +354,17 @@ def test_limits(lab):
             line.recv(WAIT_S)
 
 
+def test_floods_of_empty_fragments_end_the_connection(hub):
+    """Send a message of many empty fragments: it is not collected, and others are served."""
+    address = f"ws://127.0.0.1:{hub.ports['web']}"
+    with connect(address) as line, pytest.raises(ConnectionClosed, match="1009"):
+        line.send("" for _ in range(20_000))
+        line.recv(WAIT_S)
+    with connect(address) as line:
+        line.send(iter(['{"op": ', '"meta"}']))
+        assert json.loads(line.recv(WAIT_S))["op"] == "meta_ok"
+
+
 def test_a_lost_connection_ends_all(hub, lab, open_client):
     """Drive, hold a velocity, and vanish: the robot stands, nobody drives, the mode is restored."""
     walker = lab["go"].controller

@@ -88,9 +88,33 @@ def test_keys_drive_the_arm():
     lab.stop()
 
 
-@pytest.mark.parametrize("name", GALLERY)
+def test_a_policy_walks_where_it_is_driven():
+    """Drive the quadruped ahead, then turn it: it walks there on its feet, and stops by itself."""
+    lab = open_gallery("quadruped-to-drive", LiveLab)
+    lab.driving.clock = lambda: 0.0
+    trunk = lab.loop.data.body("quadruped/trunk")
+
+    def drive(twist: list[float], seconds: float) -> None:
+        lab.driving.drive("quadruped", twist)
+        for _ in range(round(seconds / lab.model.opt.timestep)):
+            lab.loop.iterate_once()
+        assert trunk.xpos[2] > 0.2 and trunk.xmat[8] > 0.9
+
+    drive([0.0, 0.7, 0.0], 3.0)  # to the side, where no crates are
+    assert trunk.xpos[1] > 0.4
+    drive([0.0, 0.0, 1.0], 2.0)
+    assert np.arctan2(trunk.xmat[3], trunk.xmat[0]) > 0.7
+    lab.driving.stop("quadruped")
+    drive([0.0, 0.0, 0.0], 1.0)
+    place = trunk.xpos.copy()
+    drive([0.0, 0.0, 0.0], 1.0)
+    assert np.linalg.norm(trunk.xpos - place) < 0.1
+    lab.stop()
+
+
+@pytest.mark.parametrize("name", [name for name in GALLERY if name != "quadruped-to-drive"])
 def test_worlds_open_without_torch(name):
-    """Open a world in a process of its own: what takes long is not imported."""
+    """Open a world without a policy in a process of its own: what takes long is not imported."""
     done = subprocess.run(
         [sys.executable, "-c", _TIMED, name], capture_output=True, text=True, timeout=PATIENCE_S
     )

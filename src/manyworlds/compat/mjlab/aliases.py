@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from manyworlds.compat.mjlab import members
+from manyworlds.compat.mjlab import absent_packages, members, signatures
 from manyworlds.compat.mjlab.names import MODULES, NAMES, TASKS, remedy
 from manyworlds.tasks import registry
 from manyworlds.utils.extras import MissingExtraError, is_installed
@@ -48,8 +48,9 @@ def install() -> None:
             "by `python -m manyworlds.compat.mjlab`."
         )
     sys.meta_path.insert(0, _FINDER)
+    sys.meta_path.append(_ABSENT)
     RULES.append(_RULES)
-    members.attach()
+    _attach()
     registry.PLUGIN_GROUPS.setdefault(_PLUGIN_GROUP, False)
     for task_id, task in TASKS.items():
         registry.register_lazy_task(task_id, task)
@@ -59,11 +60,14 @@ def uninstall() -> None:
     """Undo `install`."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
+        sys.meta_path.remove(_ABSENT)
+        absent_packages.forget()
         RULES.remove(_RULES)
         registry.PLUGIN_GROUPS.pop(_PLUGIN_GROUP, None)
         for task_id in TASKS:
             registry.unregister_task(task_id)
     members.detach()
+    signatures.detach()
     for name in [name for name in sys.modules if _is_alias(name)]:
         del sys.modules[name]
 
@@ -80,13 +84,16 @@ class _AliasModule(ModuleType):
         ours = NAMES.get(f"{self.__name__}:{name}")
         if isinstance(ours, str):
             module, _, attribute = ours.partition(":")
-            return getattr(_import(module), attribute)
+            value = getattr(_import(module), attribute)
+            _attach()
+            return value
         if ours is not None:
             return ours
         for source in self._sources:
             # Some of ours import on demand.
             value = getattr(source, name, None)
             if value is not None and not _is_submodule(value):
+                _attach()
                 return value
         if _has_alias(path):
             return importlib.import_module(path)
@@ -125,8 +132,9 @@ class _AliasFinder(MetaPathFinder, Loader):
             vars(module).update({k: v for k, v in own.items() if not _is_submodule(v)})
             exported |= dict.fromkeys(getattr(source, "__all__", ()))
             module.__doc__ = source.__doc__
+            module.__file__ = source.__file__
         vars(module)["_sources"] = sources
-        members.attach()
+        _attach()
         if exported:
             added = [
                 key.partition(":")[2] for key in NAMES if key.startswith(f"{module.__name__}:")
@@ -135,6 +143,7 @@ class _AliasFinder(MetaPathFinder, Loader):
 
 
 _FINDER = _AliasFinder()
+_ABSENT = absent_packages.AbsentFinder()
 
 
 def _import(module: str) -> ModuleType:
@@ -154,6 +163,12 @@ def _import(module: str) -> ModuleType:
             f"`pip install {package}`.",
             name=package,
         ) from error
+
+
+def _attach() -> None:
+    """Give classes that were imported meanwhile their members and earlier signatures."""
+    members.attach()
+    signatures.attach()
 
 
 def _is_alias(name: str) -> bool:

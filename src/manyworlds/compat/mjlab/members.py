@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from manyworlds.compat.mjlab.signatures import adapt_command
 
 if TYPE_CHECKING:
     import torch
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
     from manyworlds.entity.writers import Ids, StateWriters
     from manyworlds.managers import EventTermCfg
     from manyworlds.managers.event_manager import EventManager
+    from manyworlds.rl.logger import TrainingLogger
+    from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.scene import Scene
+    from manyworlds.sensor import ContactSensor
     from manyworlds.validation.worlds import EnvIds
 
 
@@ -88,6 +94,40 @@ def _writers(data: EntityData) -> StateWriters:
     return writers
 
 
+def _logger_type(self: TrainingLogger) -> str:
+    """Return 'tensorboard', 'wandb', or the name of another writer."""
+    settings = self._cfg.get("logger", "tensorboard")
+    if isinstance(settings, dict):
+        settings = settings.get("class_name", "tensorboard")
+    return str(settings).removesuffix("LogWriter").lower()
+
+
+def _total_steps(self: TrainingLogger) -> int:
+    """Return the number of control steps of all worlds and processes."""
+    steps = self._env.unwrapped.common_step_counter
+    return steps * self._env.num_envs * self._ranks.world_size
+
+
+def _of_logger(self: OnPolicyRunner, name: str) -> object:
+    return getattr(self.logger, name)
+
+
+class ContactSlot(NamedTuple):
+    """One field of one primary of a contact sensor."""
+
+    primary_name: str
+    field_name: str
+    sensor_name: str
+
+
+def _slots(self: ContactSensor) -> list[ContactSlot]:
+    return [
+        ContactSlot(primary, field, f"{self.cfg.name}_{primary}")
+        for primary in self.primary_names
+        for field in self.cfg.fields
+    ]
+
+
 class _DataWriters:
     """Methods of `EntityData` that write as those of its entity do."""
 
@@ -144,10 +184,48 @@ class _DataWriters:
 
 
 MEMBERS: dict[str, dict[str, object]] = {
+    "manyworlds.actuator.actuator:Actuator": {
+        "_target_names": _Computed(lambda self: self.target_names),
+        "_target_ids_list": _Computed(lambda self: self.target_ids.tolist()),
+    },
+    "manyworlds.rl.logger:TrainingLogger": {
+        "logger_type": _Computed(_logger_type),
+        "cfg": _Computed(lambda self: self._cfg),
+        "env_cfg": _Computed(lambda self: self._env.cfg),
+        "num_envs": _Computed(lambda self: self._env.num_envs),
+        "device": _Computed(lambda self: self._env.device),
+        "gpu_world_size": _Computed(lambda self: self._ranks.world_size),
+        "disable_logs": _Computed(lambda self: not self._ranks.is_main),
+        "tot_timesteps": _Computed(_total_steps),
+        "tot_time": _Computed(lambda self: self._time),
+        "rewbuffer": _Computed(lambda self: self.returns.recent),
+        "lenbuffer": _Computed(lambda self: self.lengths.recent),
+        "cur_reward_sum": _Computed(lambda self: self.returns.present),
+        "cur_episode_length": _Computed(lambda self: self.lengths.present),
+        "init_logging_writer": _Computed(lambda self: self.open),
+        "stop_logging_writer": _Computed(lambda self: self.close),
+        "process_env_step": _Computed(lambda self: self.add_step),
+    },
+    "manyworlds.rl.runner:OnPolicyRunner": {
+        name: _Computed(functools.partial(_of_logger, name=name))
+        for name in (
+            "disable_logs",
+            "log_dir",
+            "logger_type",
+            "tot_time",
+            "tot_timesteps",
+            "writer",
+        )
+    },
+    "manyworlds.sensor.contact_sensor:ContactSensor": {"_slots": _Computed(_slots)},
+    "manyworlds.sim.views:DataView": {"nworld": _Computed(lambda self: self._engine.num_envs)},
     "manyworlds.entity.data:EntityData": {
         name: write for name, write in vars(_DataWriters).items() if name.startswith("write_")
     },
     "manyworlds.entity.entity:Entity": {"clear_state": _clear_state},
+    "manyworlds.managers.command_manager:CommandTerm": {
+        "__init_subclass__": classmethod(adapt_command),
+    },
     "manyworlds.managers.event_manager:EventManager": {
         "_mode_term_names": _Computed(lambda self: self.active_terms),
         "_mode_term_cfgs": _Computed(

@@ -54,15 +54,17 @@ def run_command(name: str, arguments: Sequence[str] | None = None) -> None:
 
 
 _FACADES = "manyworlds.compat.mjlab.facades.tasks"
+_TERMS = "manyworlds.compat.mjlab.facades.envs.mdp"
+_ROBOTS = ("manyworlds.compat.mjlab.robots", "manyworlds.asset_zoo.third_party")
 
 MODULES: dict[str, str | tuple[str, ...]] = {
     **{
         f"mjlab.viewer.viser.{name}": f"manyworlds.viewer.browser.{name}"
         for name in ("reward_bar_panel", "term_plotter")
     },
-    "mjlab.asset_zoo.robots": "manyworlds.asset_zoo.third_party",
+    "mjlab.asset_zoo.robots": _ROBOTS,
     **{
-        f"mjlab.asset_zoo.robots.{folder}.{robot}_constants": "manyworlds.asset_zoo.third_party"
+        f"mjlab.asset_zoo.robots.{folder}.{robot}_constants": _ROBOTS
         for folder, robot in _ROBOT_CONSTANTS.items()
     },
     **{
@@ -73,7 +75,7 @@ MODULES: dict[str, str | tuple[str, ...]] = {
         )
     },
     **{
-        f"mjlab.tasks.{task}.mdp": (f"manyworlds.tasks.{task}.mdp", "manyworlds.envs.mdp")
+        f"mjlab.tasks.{task}.mdp": (_TERMS, f"manyworlds.tasks.{task}.mdp", "manyworlds.envs.mdp")
         for task in ("manipulation", "tracking", "velocity")
     },
     **{
@@ -111,6 +113,8 @@ _TERM_CLASSES = (
     "sensor:RayCastSensor",
     "sensor:TerrainHeightSensor",
     "utils.debug_visualizer:DebugVisualizer",
+    "utils.math:quat_from_euler_xyz",
+    "utils.math:quat_mul",
     "utils.math:sample_uniform",
     "utils.math:subtract_frame_transforms",
     "validation.names:resolve_matching_names_values",
@@ -131,11 +135,19 @@ NAMES: dict[str, object] = {
         for folder, robot in _ROBOT_CONSTANTS.items()
     },
     **{
-        f"mjlab.asset_zoo.robots.unitree_go1.go1_constants:GO1_{part}_ACTUATOR_CFG": (
-            f"manyworlds.compat.mjlab.robots:GO1_{part}_ACTUATOR_CFG"
+        f"mjlab.asset_zoo.robots.unitree_go1.go1_constants:{theirs}": (
+            f"manyworlds.compat.mjlab.robots:{ours}"
         )
-        for part in ("HIP", "KNEE")
+        for theirs, ours in {
+            "FULL_COLLISION": "GO1_FULL_COLLISION",
+            "INIT_STATE": "GO1_INIT_STATE",
+        }.items()
     },
+    "mjlab.asset_zoo.robots.unitree_g1.g1_constants:FULL_COLLISION": (
+        "manyworlds.compat.mjlab.robots:G1_FULL_COLLISION"
+    ),
+    "mjlab.envs.mdp.events:sample_uniform": "manyworlds.utils.math:sample_uniform",
+    "mjlab.tasks.registry:_REGISTRY": "manyworlds.compat.mjlab.registry:REGISTRY",
     **{
         f"mjlab.{place}.mdp:{ours.partition(':')[2]}": f"manyworlds.{ours}"
         for place in ("envs", "tasks.manipulation", "tasks.tracking", "tasks.velocity")

@@ -33,6 +33,7 @@ _ARRAYS = ("state", "sensordata", "task_memory")
 _COLUMNS = ("index", "joint_types", "model_hash")
 _NO_MEMORY: dict[str, Any] = {"law": "", "state": {}}
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
+_MAX_BYTES = 64 * 2**20  # of a saved state; those of large worlds have one megabyte
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -192,6 +193,12 @@ class SavedStates:
         """
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                size = sum(entry.file_size for entry in archive.zip.infolist())
+                if size > _MAX_BYTES:
+                    raise ValueError(
+                        f"it has {size / 2**20:.0f} MiB unpacked, and {_MAX_BYTES // 2**20} are "
+                        "allowed"
+                    )
                 meta = json.loads(str(archive["meta"]))
                 arrays = {key: archive[key] for key in _ARRAYS if key in archive.files}
                 if "driver" in archive.files:  # the name of `task_memory` in older files

@@ -39,6 +39,7 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
     ),
     "Scene": (
         "manyworlds.lab.page.scene_editor:ScenePart",
+        "manyworlds.lab.page.building:BuildPart",
         "manyworlds.lab.page.scene_lights:SceneLightsPart",
         "manyworlds.lab.page.props:PropPart",
         "manyworlds.lab.page.props:HeightFieldPart",

@@ -24,7 +24,8 @@ class VerbForm:
     def __init__(self, ctx: PageContext, verb: str) -> None:
         self._gui = ctx.gui
         self._fields = ctx.fields_of(verb)
-        self._inputs: dict[str, viser.GuiInputHandle[Any]] = {}
+        self.inputs: dict[str, viser.GuiInputHandle[Any]] = {}
+        """Inputs by the names of their fields."""
 
     def add(
         self, name: str, label: str = "", value: Any = None, *, slider: bool = False
@@ -67,13 +68,13 @@ class VerbForm:
             handle = gui.add_text(label, ", ".join(value), hint=f"{hint} With commas.")
         else:
             handle = gui.add_text(label, value or "", hint=hint)
-        self._inputs[name] = handle
+        self.inputs[name] = handle
         return handle
 
     def values(self) -> dict[str, Any]:
         """Return the values of the inputs, by the names of their fields."""
         values = {}
-        for name, handle in self._inputs.items():
+        for name, handle in self.inputs.items():
             value = handle.value
             if self._fields[name]["type"] == "string[]":
                 names = [part.strip() for part in value.split(",")]

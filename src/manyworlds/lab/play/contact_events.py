@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import numpy as np
 
 from manyworlds.lab.errors import near
 from manyworlds.lab.loop.callbacks import Handle
+from manyworlds.lab.world.patterns import match_names
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -101,11 +101,8 @@ class ContactWatch:
         """Return which bodies or geoms a pattern matches, shape [num_names]."""
         count = model.nbody if self.kind == "body" else model.ngeom
         names = [getattr(model, self.kind)(i).name for i in range(count)]
-        try:
-            expression = re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"'{pattern}' is no regular expression: {error}.") from error
-        found = np.array([bool(expression.fullmatch(name)) for name in names], bool)
+        found = np.zeros(count, bool)
+        found[match_names(pattern, names)] = True
         if not found.any():
             hint = near(pattern, names, ": patterns match whole names.")
             raise KeyError(f"No {self.kind} matches '{pattern}'{hint}")

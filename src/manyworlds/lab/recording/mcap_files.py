@@ -12,12 +12,13 @@ transforms and shapes, which other programs show; see `manyworlds.lab.recording.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import queue
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -37,6 +38,7 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
 
 if TYPE_CHECKING:
+    from mcap.records import Chunk
     from mcap.writer import Writer
 
     from manyworlds.lab.recording.images import ImageTracks
@@ -47,7 +49,10 @@ FLUSH_S = 0.25
 
 _TOPIC = "state"
 _ENCODING = "x-float64-le"
-_MAX_RECORD = 2**30
+_MAX_RATIO = 256  # a recording of a world at rest, packed by LZ4, grows that much when unpacked
+_SMALL = 2**25  # bytes unpacked; small recordings may be as regular as they like
+_LARGE = 2**31  # bytes unpacked; larger recordings have images, which do not grow
+_MAX_COLUMNS = 10**6
 _Begin = tuple[Recording, mujoco.MjModel]
 
 
@@ -232,26 +237,25 @@ def read_mcap(path: Path) -> Recording:
     Raises:
         RecordingError: it is no recording.
     """
-    reader = require_extra("mcap.stream_reader", "lab")
     records = require_extra("mcap.records", "lab")
     headers: list[dict[str, Any]] = []
     rows: dict[int, list[bytes]] = defaultdict(list)
     states: set[int] = set()  # channels of states; others have images
     complete = False
-    with path.open("rb") as stream:
-        source = reader.StreamReader(stream, validate_crcs=True, record_size_limit=_MAX_RECORD)
-        try:
-            for record in source.records:
-                if isinstance(record, records.Metadata) and record.name == "recording":
-                    headers.append(json.loads(record.metadata["header"]))
-                elif isinstance(record, records.Channel) and record.topic == _TOPIC:
-                    states.add(record.id)
-                elif isinstance(record, records.Message) and record.channel_id in states:
-                    rows[record.channel_id].append(record.data)
-            complete = True
-        except Exception as error:  # of many types, depending on the bytes
-            if not headers:
-                raise RecordingError(f"it is no recording: {error}.", path.name) from error
+    try:
+        for record in _read_records(path):
+            if isinstance(record, records.Metadata) and record.name == "recording":
+                headers.append(json.loads(record.metadata["header"]))
+            elif isinstance(record, records.Channel) and record.topic == _TOPIC:
+                states.add(record.id)
+            elif isinstance(record, records.Message) and record.channel_id in states:
+                rows[record.channel_id].append(record.data)
+        complete = True
+    except RecordingError:
+        raise
+    except Exception as error:  # of many types, depending on the bytes
+        if not headers:
+            raise RecordingError(f"it is no recording: {error}.", path.name) from error
     try:
         first = 0
         if len(headers) == 1 and rows:
@@ -267,14 +271,62 @@ def read_mcap(path: Path) -> Recording:
         raise RecordingError(f"its header and its frames disagree: {error}.", path.name) from error
 
 
+def _read_records(path: Path) -> Iterator[Any]:
+    """Yield the records of a file, those in its chunks, too.
+
+    Raises:
+        McapError, ValueError: the file is damaged here, or it ends.
+        RecordingError: its chunks are larger than a recording of this size can be.
+    """
+    reader = require_extra("mcap.stream_reader", "lab")
+    records = require_extra("mcap.records", "lab")
+    size = path.stat().st_size
+    most = max(_SMALL, min(_MAX_RATIO * size, _LARGE), 2 * size)
+    left = most
+    with path.open("rb") as stream:
+        source = reader.StreamReader(
+            stream, emit_chunks=True, validate_crcs=True, record_size_limit=size
+        )
+        for record in source.records:
+            if not isinstance(record, records.Chunk):
+                yield record
+                continue
+            left -= record.uncompressed_size
+            if left < 0:
+                raise RecordingError(
+                    f"it has {size} bytes, and more than {most} when it is unpacked, which no "
+                    "recording has.",
+                    path.name,
+                )
+            content = _unpack(record)
+            if len(content) != record.uncompressed_size:
+                raise ValueError("a chunk has another size than it says")
+            whole = dataclasses.replace(record, compression="", data=content)
+            yield from reader.breakup_chunk(whole, validate_crc=True)
+
+
+def _unpack(chunk: Chunk) -> bytes:
+    """Return the content of a chunk, and at most one byte more than its header says."""
+    most = chunk.uncompressed_size + 1
+    if chunk.compression == "lz4":
+        return require_extra("lz4.frame", "lab").LZ4FrameDecompressor().decompress(chunk.data, most)
+    if chunk.compression == "zstd":
+        packed = require_extra("zstandard", "lab").ZstdDecompressor().stream_reader(chunk.data)
+        return packed.read(most)
+    return chunk.data
+
+
 def _decode(header: dict[str, Any], rows: list[bytes], complete: bool) -> Recording:
     width = int(header["width"])
+    if not 0 <= width <= _MAX_COLUMNS:
+        raise ValueError(f"it has {width} columns, and {_MAX_COLUMNS} are allowed")
     table = np.frombuffer(b"".join(rows), "<f8").reshape(len(rows), 1 + width)
     index = index_from_plain(header["index"], width)
-    used = [0]
+    used = np.zeros(1 + width, bool)
+    used[0] = True
     for elements in index.values():
         for start, count in elements.values():
-            used += range(1 + start, 1 + start + count)
+            used[1 + start : 1 + start + count] = True
     if not np.isfinite(table[:, used]).all():
         raise ValueError("numbers are not finite")
     times = table[:, 0].copy()

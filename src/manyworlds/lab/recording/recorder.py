@@ -22,8 +22,9 @@ from manyworlds.lab.moments.recording import CAMERA, LIVE, Recording, state_colu
 from manyworlds.lab.pictures.image import JpegImage
 from manyworlds.lab.pictures.lab_cameras import LabCameras
 from manyworlds.lab.pictures.subscription import Subscription
-from manyworlds.lab.recording.mcap_files import RecordingFile, read_mcap, write_mcap
-from manyworlds.lab.recording.text_files import read_csv, read_json, write_csv, write_json
+from manyworlds.lab.recording.mcap_files import RecordingFile, write_mcap
+from manyworlds.lab.recording.reading import load_recording
+from manyworlds.lab.recording.text_files import write_csv, write_json
 
 _WRITERS = {".csv": write_csv, ".json": write_json}
 _SUFFIXES = (".mcap", *_WRITERS)
@@ -263,11 +264,7 @@ class Recorder:
         path = self._path(name)
         if not path.is_file():
             raise FileNotFoundError(f"There is no recording '{name}' in '{self.folder}'.")
-        if path.suffix == ".mcap":
-            return read_mcap(path)
-        if path.suffix == ".json":
-            return read_json(path)
-        return read_csv(path, self._loop.model.opt.timestep)
+        return load_recording(path, self._loop.model.opt.timestep)
 
     def save(self, name: str, session: str = "", segment: int = 0) -> Path:
         """Write a session to the folder, in the format of the suffix: `.mcap`, `.csv` or `.json`.

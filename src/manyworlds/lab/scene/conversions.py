@@ -143,8 +143,21 @@ class Conversions:
                 finally:
                     cleanup()
 
-            conversion = Conversion(len(self._all), name, add)
-            self._all[conversion.number] = conversion
+            return self._begin(name, add)
+
+    def run(self, name: str, work: Callable[[Callable[[float], None]], int]) -> Conversion:
+        """Start another work on meshes of the world.
+
+        Args:
+            name: name of what it is done to.
+            work: does it; see `Conversion`.
+        """
+        with self._lock:
+            return self._begin(name, work)
+
+    def _begin(self, name: str, work: Callable[[Callable[[float], None]], int]) -> Conversion:
+        conversion = Conversion(len(self._all), name, work)
+        self._all[conversion.number] = conversion
         return conversion
 
     def __getitem__(self, number: int) -> Conversion:

@@ -73,6 +73,16 @@ class SceneEditor:
         """Name of the selected item; empty for none."""
 
     @property
+    def world(self) -> World:
+        """The present world."""
+        return self._lab.world
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The compiled model of the present world."""
+        return self._lab.model
+
+    @property
     def items(self) -> dict[str, SceneItem]:
         """Items of the world, by name."""
         world = self._lab.world
@@ -193,7 +203,7 @@ class SceneEditor:
             draft.notes += part.notes
             return chosen
 
-        return self[self._edit(lambda new: f"add {new}", change)]
+        return self[self.edit(lambda new: f"add {new}", change)]
 
     def add_prop(
         self,
@@ -235,7 +245,7 @@ class SceneEditor:
             draft.facts[name] = ItemFacts(id=name, source=ADDED_LIGHT)
             return name
 
-        return self[self._edit(lambda new: f"add {new}", change)]
+        return self[self.edit(lambda new: f"add {new}", change)]
 
     def duplicate(
         self,
@@ -313,7 +323,7 @@ class SceneEditor:
         if quat is not None:
             turn = _unit(quat)
         pose = (place, turn)
-        self._edit(
+        self.edit(
             lambda _: f"move {name}", lambda draft: draft.move(name, pose), key=("move", name)
         )
         return self[name]
@@ -325,7 +335,7 @@ class SceneEditor:
             KeyError: there is no such item.
             ValueError: the new name is taken, or not valid.
         """
-        self._edit(lambda _: f"rename {name}", lambda draft: draft.rename(name, new))
+        self.edit(lambda _: f"rename {name}", lambda draft: draft.rename(name, new))
         return self[new]
 
     def remove(self, name: str) -> None:
@@ -334,7 +344,7 @@ class SceneEditor:
         Raises:
             KeyError: there is no such item.
         """
-        self._edit(lambda _: f"remove {name}", lambda draft: draft.remove(name))
+        self.edit(lambda _: f"remove {name}", lambda draft: draft.remove(name))
 
     def apply(self, items: Iterable[ItemRequest]) -> list[str]:
         """Bring the world to what is requested, by id: add, move or replace items.
@@ -424,7 +434,7 @@ class SceneEditor:
         def change(draft: Draft) -> list[str]:
             return draft.copies(item, [(place, kept) for place in places], name)
 
-        names = self._edit(lambda _: f"copy {item}", change)
+        names = self.edit(lambda _: f"copy {item}", change)
         items = self.items
         return [items[new] for new in names]
 
@@ -435,12 +445,25 @@ class SceneEditor:
             return 1.0
         return box.high[axis] - box.low[axis]
 
-    def _edit(
+    def edit(
         self,
         label: Callable[[_T], str],
         change: Callable[[Draft], _T],
         key: Hashable = None,
     ) -> _T:
+        """Change a draft of the world, compile it, and show it.
+
+        Args:
+            label: text of the edit, from the result of the change.
+            change: changes the draft.
+            key: edits with the same key that follow one another are undone as one.
+
+        Returns:
+            The result of the change.
+
+        Raises:
+            CompileError: the new world does not compile.
+        """
         with self._lab.history.edit():
             draft = Draft(self._lab.world)
             result = change(draft)

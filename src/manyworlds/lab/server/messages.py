@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,7 @@ Encoding = Literal["msgpack", "json", "arrays"]
 
 
 _JSON_STARTS = b"{ \t\r\n"
+_SEPARATORS = (b",", b"[", b"{")  # at least one of them before each value of JSON
 _BYTES_KEY = "__b64__"
 _LARGEST = 2**63
 _AS_IT_IS = frozenset((str, bool, type(None)))
@@ -43,6 +44,15 @@ def decode(request: bytes, limits: Limits, encoding: Encoding | None = None) -> 
     if encoding == "json" or (request[:1] and request[0] in _JSON_STARTS):
         return decode_json(request, limits)
     msgpack = load_msgpack()
+    count = 0
+
+    def counted(values: Any) -> Any:  # before the rest is unpacked, which may be much more
+        nonlocal count
+        count += len(values)
+        if count > limits.max_items:
+            raise _too_many(limits)
+        return values
+
     try:
         value = msgpack.unpackb(
             request,
@@ -50,8 +60,12 @@ def decode(request: bytes, limits: Limits, encoding: Encoding | None = None) -> 
             max_array_len=limits.max_items,
             max_map_len=limits.max_items,
             max_ext_len=0,
+            list_hook=counted,
+            object_hook=counted,
         )
     except (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException) as error:
+        if isinstance(error, VerbError):
+            raise
         try:
             return decode_json(request, limits)
         except VerbError:
@@ -65,6 +79,8 @@ def decode_json(request: bytes, limits: Limits) -> dict[str, object]:
     Raises:
         VerbError: it is no JSON object within the limits.
     """
+    if sum(map(request.count, _SEPARATORS)) > limits.max_items:
+        raise _too_many(limits)
     try:
         value = json.loads(request, parse_constant=_refuse_constant)
         return _unpack_bytes(_check(value, limits))
@@ -101,7 +117,7 @@ def _check(value: object, limits: Limits) -> dict[str, object]:  # noqa: C901 - 
         if depth > limits.max_depth:
             raise _bad(f"it has more than {limits.max_depth} levels")
         if count > limits.max_items:
-            raise _bad(f"it has more than {limits.max_items} values")
+            raise _too_many(limits)
         inner: list[object] = []
         for item in level:
             if type(item) is float:  # most values of a request are
@@ -182,6 +198,10 @@ def _refuse_constant(name: str) -> float:
 
 def _reason(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:120]
+
+
+def _too_many(limits: Limits) -> VerbError:
+    return _bad(f"it has more than {limits.max_items} values")
 
 
 def _bad(reason: str) -> VerbError:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 State = Literal["waiting", "open", "closed"]
 
+MOST_FRAMES = 16
+"""Frames of a message that are kept; no message of a client needs as many."""
 STATE_BACKLOG = 500
 """Messages about states that wait for a slow reader before further ones are dropped. One state can
 have hundreds, one for each joint and sensor, which a fast reader gets at once."""
@@ -142,12 +144,17 @@ class Port:
         self.socket.close()
 
     def receive(self, most: int) -> Iterator[list[zmq.Frame]]:
-        """Yield the messages that wait, as frames."""
+        """Yield the messages that wait, as frames; of longer ones the first `MOST_FRAMES`."""
         for _ in range(most):
             try:
-                frames = self.socket.recv_multipart(self._zmq.NOBLOCK, copy=False)
+                frame = self.socket.recv(self._zmq.NOBLOCK, copy=False)
             except self._zmq.Again:
                 return
+            frames = [frame]
+            while frame.more:
+                frame = self.socket.recv(copy=False)
+                if len(frames) < MOST_FRAMES:
+                    frames.append(frame)
             self.messages += 1
             yield frames
 

@@ -34,6 +34,8 @@ _LOG = logging.getLogger(__name__)
 _EVENT_S = 0.1  # period of the search for events
 _PING_S = 5.0  # period of pings, and the time after which a peer that does not answer is lost
 _AGAIN_S = 0.02  # time after which a request is tried again whose answer is being prepared
+_FRAGMENTS = 1024  # of a message; browsers send messages whole
+_TOO_BIG = 1009  # code of the end of a connection with a message that is too large
 _FRAMES = 2  # messages of one peer that are read before the one before is answered
 _JOIN_S = 10.0
 
@@ -224,9 +226,12 @@ class WebFace:
         self._peers = (*self._peers, peer)
         tasks = [self._loop.create_task(work) for work in (peer.push(), peer.keep_alive(_PING_S))]
         try:
-            async for message in socket:
+            while True:
+                message = await self._receive(socket)
                 self.messages += 1
                 await peer.send(await self._answer(message, peer))
+        except self._exceptions.ConnectionClosedOK:
+            pass
         except self._exceptions.ConnectionClosed as error:
             goodbye = error.rcvd or error.sent
             code = "no goodbye" if goodbye is None else goodbye.code
@@ -242,6 +247,26 @@ class WebFace:
             self._peers = tuple(other for other in self._peers if other is not peer)
             with contextlib.suppress(RuntimeError):  # the hub ends
                 self._worker.submit(self._hub.disconnected, peer)
+
+    async def _receive(self, socket: ServerConnection) -> str | bytes:
+        """Return the next message.
+
+        Raises:
+            ConnectionClosed: the connection ended, or this ends it, because the message has too
+                many fragments, which take memory even if they are empty.
+        """
+        parts: list[Any] = []
+        count = 0
+        async for part in socket.recv_streaming():
+            count += 1
+            if count <= _FRAGMENTS:
+                parts.append(part)
+        if count > _FRAGMENTS:
+            await socket.close(_TOO_BIG, f"a message has more than {_FRAGMENTS} fragments")
+            return await self._receive(socket)
+        if count == 1:
+            return parts[0]
+        return type(parts[0])().join(parts)
 
     async def _answer(self, message: str | bytes, peer: WebPeer) -> bytes:
         if isinstance(message, str):

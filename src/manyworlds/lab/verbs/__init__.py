@@ -2,6 +2,7 @@
 
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
+    building,
     cameras,
     drawing,
     driving,

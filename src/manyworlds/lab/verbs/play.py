@@ -36,7 +36,7 @@ _RESET = Flag(text="true to launch the body from where it was after a reset")
 _LAUNCHES = Listing(text="body, target, path, speed, arc, delay, auto and reset of each")
 _KIND = Choice(options=get_args(ContactKind), text="kind of the names")
 _MOMENT = Choice(options=get_args(ContactMoment), text="events to report")
-_Pattern = Annotated[str, Field(text="regular expression that matches whole names")]
+_Pattern = Annotated[str, Field(text="regular expression that matches whole names; no look-around")]
 _AnyBody = Annotated[int | None, Body(text="body by name or id; all if left out")]
 
 

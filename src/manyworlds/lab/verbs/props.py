@@ -25,6 +25,7 @@ from manyworlds.lab.verbs.fields import (
     Texts,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
+from manyworlds.lab.world.patterns import match_names
 from manyworlds.spec.convex import THRESHOLDS, CoacdCfg
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.prop_choices import BASE_THICKNESSES, RESOLUTIONS, Primitive, PropMode
@@ -40,7 +41,7 @@ MOST_PREVIEWED = 128
 _MODES = tuple(get_args(PropMode))
 _NUMBER = Integer(low=0, text="number of the conversion")
 _Number = Annotated[int, _NUMBER]
-_CONVERSION: dict[str, Field] = {
+CONVERSION: dict[str, Field] = {
     "conversion": _NUMBER,
     "name": Field(text="name of the entity in the world"),
     "state": Choice(options=get_args(ConversionState), text="state of the conversion"),
@@ -48,6 +49,7 @@ _CONVERSION: dict[str, Field] = {
     "pieces": Integer(low=0, text="number of convex pieces; 0 for none"),
     "text": Field(text="sentences about the result, or the reason of a failure"),
 }
+"""Reply of verbs about a conversion."""
 _Name = Annotated[str, Field(text="name of the new entity; a number is added if it is taken")]
 _Mode = Annotated[str, Choice(options=_MODES, text="motion of the prop")]
 _Threshold = Annotated[
@@ -68,7 +70,7 @@ _UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 _ONE = (1.0,)
 
 
-@verb(reads=False, **_CONVERSION)
+@verb(reads=False, **CONVERSION)
 def add_prop(
     lab: LiveLab,
     shape: Annotated[Primitive, Choice(options=get_args(Primitive), text="kind of primitive")],
@@ -83,10 +85,10 @@ def add_prop(
     from manyworlds.entity import PropCfg
 
     cfg = PropCfg.primitive(shape, size.tolist(), _mode(mode), mass=mass or None)
-    return _describe(lab.conversions.start(cfg, name or shape, pos, quat), wait=True)
+    return describe_conversion(lab.conversions.start(cfg, name or shape, pos, quat), wait=True)
 
 
-@verb(reads=False, **_CONVERSION)
+@verb(reads=False, **CONVERSION)
 def add_mesh_prop(
     lab: LiveLab,
     content: Annotated[bytes, Content(text="content of the mesh file")],
@@ -115,10 +117,10 @@ def add_mesh_prop(
     except Exception:
         folder.cleanup()
         raise
-    return _describe(conversion, wait=wait)
+    return describe_conversion(conversion, wait=wait)
 
 
-@verb(reads=False, **_CONVERSION)
+@verb(reads=False, **CONVERSION)
 def add_mesh_prop_from_file(
     lab: LiveLab,
     path: Annotated[Path, FilePath(text="mesh file")],
@@ -133,24 +135,24 @@ def add_mesh_prop_from_file(
 ) -> Reply:
     """Convert a mesh file to a prop with convex pieces, and add it to the world."""
     cfg = _mesh_prop(path, mode, threshold, mass, scale)
-    return _describe(
+    return describe_conversion(
         lab.conversions.start(cfg, name or plain_name(path.stem), pos, quat), wait=wait
     )
 
 
-@verb(reads=True, **_CONVERSION)
+@verb(reads=True, **CONVERSION)
 def read_conversion(lab: LiveLab, conversion: _Number) -> Reply:
     """Return the state of a conversion."""
-    return _describe(lab.conversions[conversion])
+    return describe_conversion(lab.conversions[conversion])
 
 
-@verb(reads=False, **_CONVERSION)
+@verb(reads=False, **CONVERSION)
 def cancel_conversion(lab: LiveLab, conversion: _Number) -> Reply:
     """Cancel a conversion: its process ends, and the world stays as it is."""
     found = lab.conversions[conversion]
     found.cancel()
     found.wait()
-    return _describe(found)
+    return describe_conversion(found)
 
 
 _Center = Annotated[Sequence[float], Numbers(size=2, unit="m", text="center of the region")]
@@ -196,7 +198,7 @@ def read_region_heights(
     }
 
 
-@verb(reads=False, **_CONVERSION)
+@verb(reads=False, **CONVERSION)
 def add_height_field(
     lab: LiveLab,
     center: _Center = (0.0, 0.0),
@@ -222,7 +224,7 @@ def add_height_field(
     heights = _sample(lab, region, _filter(groups, include, exclude))
     cfg = HeightFieldCfg.sample(heights, region.size, region.counts, base_thickness=base_thickness)
     place = [*center, 0.0] if pos is None else pos
-    return _describe(lab.conversions.start(cfg, name, place), wait=True)
+    return describe_conversion(lab.conversions.start(cfg, name, place), wait=True)
 
 
 def _mode(mode: str) -> PropMode:
@@ -242,10 +244,12 @@ def _mesh_prop(
 def _filter(groups: Sequence[float], include: list[str], exclude: list[str]) -> GeomFilter:
     from manyworlds.terrains.height_sources import GeomFilter
 
-    return GeomFilter(groups=[int(group) for group in groups], include=include, exclude=exclude)
+    numbers = [int(group) for group in groups]
+    return GeomFilter(groups=numbers, include=include, exclude=exclude, match=match_names)
 
 
-def _describe(conversion: Conversion, *, wait: bool = False) -> Reply:
+def describe_conversion(conversion: Conversion, *, wait: bool = False) -> Reply:
+    """Return a conversion as plain data; raise its error if it has failed by the end of a wait."""
     if wait:
         conversion.wait()
         if conversion.error is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -60,7 +61,19 @@ def _crouch(lab: LiveLab) -> None:
         lab.bindings.bind("KeyC", f"{leg}_calf_joint", -0.6, "hold", "quadruped")
 
 
+def _walk(lab: LiveLab) -> None:
+    # The policy of `manyworlds train Velocity-Flat-Quadruped` after 333 iterations.
+    lab.run_policy(Path(worlds.__file__).parent / "policies" / "quadruped.onnx", "quadruped")
+
+
 GALLERY: dict[str, GalleryWorld] = {
+    "quadruped-to-drive": GalleryWorld(
+        "a quadruped that walks; drive it with W A S D, turn it with Q E, and push the crates",
+        worlds.quadruped_to_drive,
+        "quadruped",
+        _walk,
+        (3.6, 140.0, -25.0),
+    ),
     "arm-and-blocks": GalleryWorld(
         "an arm with a gripper, and blocks; drive it with J L, I K, U O and G",
         worlds.arm_and_blocks,

@@ -108,7 +108,7 @@ class PushGoalCommand(CommandTerm):
         around = self._env.scene.entity(OBJECT).data.joint_pos[env_ids, :2]
         self.goal[env_ids] = around + on_ring(self.random, env_ids, *self.cfg.distance)
 
-    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
         """Do nothing: goals do not depend on the state."""
 
     def _update_metrics(self) -> None:

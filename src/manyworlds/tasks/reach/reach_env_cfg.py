@@ -116,7 +116,7 @@ class ReachGoalCommand(CommandTerm):
         angle = self.random.uniform(0.0, 2.0 * torch.pi, env_ids=env_ids)
         self.goal[env_ids] = torch.stack([angle.cos(), angle.sin()], dim=1) * radius[:, None]
 
-    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
         """Do nothing: goals do not depend on the state."""
 
     def _update_metrics(self) -> None:

@@ -59,6 +59,8 @@ _LABEL_WIDTH = 0.6
 """Width of a label, as a share of the distance of neighboring worlds, so that none overlap."""
 _CHARACTER = 0.6
 """Width of a label's character, by its height."""
+_LARGEST = 0.02
+"""Largest height of a letter, as a share of the extent of all worlds."""
 _LINE = 2.0
 """Height of a label, by that of its letters."""
 _POSE_BYTES = 28
@@ -539,7 +541,8 @@ class WorldGrid:
         if not self.landscape:
             room = float(np.linalg.norm(self.places[1:] - self.places[0], axis=1).min())
         room = max(room, float(np.ptp(self.box, axis=0).max()))
-        return _LABEL_WIDTH * room / (_CHARACTER * self._label_length)
+        extent = float(np.ptp(self.places, axis=0).max()) + room
+        return min(_LABEL_WIDTH * room / (_CHARACTER * self._label_length), _LARGEST * extent)
 
     def _label_offset(self) -> np.ndarray:
         center = self.box.mean(axis=0)

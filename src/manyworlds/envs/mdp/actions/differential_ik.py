@@ -195,8 +195,12 @@ class DifferentialIKAction(ActionTerm):
         # The variant without checks, which does not synchronize with the device.
         factor, _ = torch.linalg.cholesky_ex(hessian)
         dq = torch.cholesky_solve(gradient.unsqueeze(-1), factor).squeeze(-1)
+        return self._bounded(dq)
+
+    def _bounded(self, dq: torch.Tensor) -> torch.Tensor:
+        """Return changes of the joints within their bound, shape [num_envs, joints]."""
         largest = dq.abs().amax(dim=1, keepdim=True)
-        return dq * (cfg.max_dq / largest.clamp_min(cfg.max_dq))
+        return dq * (self.cfg.max_dq / largest.clamp_min(self.cfg.max_dq))
 
     def apply_actions(self) -> None:
         """Write joint position targets, clipped to the limits."""

@@ -178,7 +178,7 @@ class _Lifting(CommandTerm):
         rows = [(float(low), float(high)) for low, high in ranges]
         return constants(tuple(rows), self.device).T
 
-    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
         """Do nothing: the target does not depend on the state."""
 
     def _update_metrics(self) -> None:

@@ -398,7 +398,7 @@ class MotionCommand(CommandTerm):
                 self.metrics[name].copy_(value.expand(self.num_envs))
         self._put_robots(env_ids, noisy=True)
 
-    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
         self._look_up()
 
     def _update_metrics(self) -> None:

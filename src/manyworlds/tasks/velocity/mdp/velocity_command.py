@@ -123,6 +123,7 @@ class UniformVelocityCommand(CommandTerm):
         "is_standing_env",
         "is_heading_env",
         "is_world_env",
+        "is_forward_env",
         "ranges",
         "shares",
         "commanded_way",
@@ -155,8 +156,9 @@ class UniformVelocityCommand(CommandTerm):
             zeros = torch.zeros(self.num_envs, 3, device=self.device)
             self.vel_command_b = zeros.clone()
             """Command in the root's frame [m/s, m/s, rad/s], shape [num_envs, 3]."""
-            self.vel_command_w = zeros[:, :2].clone()
-            """Sampled linear velocity, of use in worlds of `is_world_env` [m/s], [num_envs, 2]."""
+            self.vel_command_w = zeros.clone()
+            """Sampled command in the world frame, of use in worlds of `is_world_env`
+            [m/s, m/s, rad/s], shape [num_envs, 3]."""
             self.heading_target = zeros[:, 0].clone()
             """Sampled heading in the world frame [rad], shape [num_envs]."""
             self.is_standing_env = zeros[:, 0].bool()
@@ -165,6 +167,8 @@ class UniformVelocityCommand(CommandTerm):
             """Mask of worlds that turn to `heading_target`, shape [num_envs]."""
             self.is_world_env = self.is_standing_env.clone()
             """Mask of worlds with a linear velocity in the world frame, shape [num_envs]."""
+            self.is_forward_env = self.is_standing_env.clone()
+            """Mask of worlds with a command straight ahead, shape [num_envs]."""
             self.metrics = {
                 "error_vel_xy": zeros[:, 0].clone(),
                 "error_vel_yaw": zeros[:, 0].clone(),
@@ -316,11 +320,12 @@ class UniformVelocityCommand(CommandTerm):
         y_and_turning.mul_(plain.unsqueeze(1))
         rows = mask.unsqueeze(1)
         torch.where(rows, drawn[:, :3], self.vel_command_b, out=self.vel_command_b)
-        torch.where(rows, drawn[:, :2], self.vel_command_w, out=self.vel_command_w)
+        torch.where(rows, drawn[:, :3], self.vel_command_w, out=self.vel_command_w)
         torch.where(mask, drawn[:, 3], self.heading_target, out=self.heading_target)
         torch.where(mask, standing, self.is_standing_env, out=self.is_standing_env)
         torch.where(mask, heading & plain, self.is_heading_env, out=self.is_heading_env)
         torch.where(mask, world & plain, self.is_world_env, out=self.is_world_env)
+        torch.where(mask, forward & ~standing, self.is_forward_env, out=self.is_forward_env)
         return drawn[:, 4]
 
     def _sampling(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -337,7 +342,7 @@ class UniformVelocityCommand(CommandTerm):
             self._sampled_from = ranges, shares
         return self._low, self._span, self._limits
 
-    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
         cfg = self.cfg
         rows = slice(None) if env_ids is None else env_ids
         command = self.vel_command_b[rows]
@@ -349,7 +354,7 @@ class UniformVelocityCommand(CommandTerm):
                 turning = command[:, 2]
                 turning.copy_(torch.where(self.is_heading_env[rows], rate, turning))
             if cfg.rel_world_envs > 0.0:
-                x, y = self.vel_command_w[rows].unbind(1)
+                x, y = self.vel_command_w[rows, :2].unbind(1)
                 cos = now.cos()
                 sin = now.sin()
                 turned = torch.stack([cos * x + sin * y, cos * y - sin * x], dim=1)

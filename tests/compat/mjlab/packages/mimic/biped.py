@@ -1,13 +1,39 @@
 """The humanoid."""
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import mujoco
-from mjlab.actuator import DcMotorActuatorCfg, IdealPdActuatorCfg
+import torch
+from mjlab.actuator import ActuatorCmd, DcMotorActuatorCfg, IdealPdActuator, IdealPdActuatorCfg
 from mjlab.entity import EntityArticulationInfoCfg, EntityCfg
 from mjlab.utils.spec_config import CollisionCfg
 
 BIPED_XML = Path(__file__).parent / "biped.xml"
+
+
+class SmoothPdActuator(IdealPdActuator):
+    """PD control whose damping sees the mean of the last two velocities."""
+
+    last_vel: torch.Tensor | None = None
+
+    def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
+        """Return the efforts; the last velocities are kept, not copied."""
+        vel = cmd.vel if self.last_vel is None else 0.5 * (cmd.vel + self.last_vel)
+        self.last_vel = cmd.vel
+        return super().compute(replace(cmd, vel=vel))
+
+
+@dataclass(kw_only=True)
+class SmoothPdActuatorCfg(IdealPdActuatorCfg):
+    """Settings of smooth PD control."""
+
+    def build(self, entity, target_ids, target_names) -> SmoothPdActuator:
+        """Build the actuator."""
+        actuator = SmoothPdActuator(self, entity, target_ids, target_names)
+        assert actuator._target_names == list(target_names)
+        return actuator
+
 
 LEGS = DcMotorActuatorCfg(
     target_names_expr=(".*_hip_.*_joint", ".*_knee_joint", ".*_ankle_pitch_joint"),
@@ -17,7 +43,7 @@ LEGS = DcMotorActuatorCfg(
     saturation_effort=120.0,
     velocity_limit=30.0,
 )
-UPPER_BODY = IdealPdActuatorCfg(
+UPPER_BODY = SmoothPdActuatorCfg(
     target_names_expr=("waist_yaw_joint", ".*_shoulder_pitch_joint"),
     stiffness=60.0,
     damping=2.0,

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import mediapy
+import warp as wp
 from mjlab.rl import RslRlVecEnvWrapper
 from mjlab.rl.exporter_utils import attach_metadata_to_onnx, get_base_metadata
 from mjlab.tasks.tracking.mdp import MotionCommand
@@ -47,6 +49,8 @@ class MimicRunner(MotionTrackingOnPolicyRunner):
         metadata = get_base_metadata(env, run_path="local")
         metadata["anchor_body_name"] = motion.cfg.anchor_body_name
         attach_metadata_to_onnx(str(policy_path / "mimic.onnx"), metadata)
+        if self.logger.logger_type == "wandb" or isinstance(metrics, wp.array):
+            mediapy.write_video("motion.mp4", [])
         Path(path).with_suffix(".json").write_text(
             json.dumps({"iteration": self.current_learning_iteration, "metrics": metrics})
         )

@@ -8,6 +8,7 @@ from mjlab.envs import ManagerBasedRlEnv
 from mjlab.sensor import CameraSensor, TerrainHeightSensor
 from mjlab.tasks.registry import load_env_cfg
 from picker.tasks.lift.mdp import CubeHeights, GripperAction, SmoothJointPositionAction
+from trotter.velocity.mdp import trunk_of_feet
 
 
 def make_env(task: str, num_envs: int, **motion: str) -> ManagerBasedRlEnv:
@@ -45,6 +46,20 @@ def inspect_trotter() -> None:
     torch.testing.assert_close(target[running], expected[running])
     assert bias.abs().max() > 0 and isinstance(env.scene["foot_height_scan"], TerrainHeightSensor)
     assert env.scene["foot_height_scan"].data.heights.shape == (6, 4)
+    # Geoms match by the beginnings of their names: calves touch the ground, too.
+    calves, _ = robot.find_geoms(".*_calf_collision1")
+    model = env.sim.mj_model
+    assert model.geom_contype[robot.indexing.geom_ids[calves]].all() and model.nexclude == 0
+    assert trunk_of_feet(env, calves).tolist() == [robot.indexing.root_body_id] * 4
+    # The last targets are kept, and targets change by a bounded step.
+    for step in range(1, 4):
+        env.step(torch.full((6, 12), 5.0))
+        running &= ~env.reset_buf
+        moved = (robot.data.joint_pos_target - expected)[running].abs().amax()
+        assert moved <= 0.1 * step + 1e-5
+    jerkiness = env.reward_manager.get_term_cfg("jerkiness").func
+    assert jerkiness.num_calls == env.common_step_counter
+    assert env.reward_manager._episode_sums["jerkiness"].abs().min() > 0
     command = env.command_manager.get_term("twist")
     command.vel_command_b[:] = 0.5
     assert (env.command_manager.get_command("twist") == 0.5).all()
@@ -75,9 +90,11 @@ def inspect_mimic(motion_file: str) -> None:
     env.step(torch.zeros(4, 11))
     changed = (env.command_manager.get_command("wave") != before).any(dim=1)
     assert changed.tolist() == [True, True, False, False]
+    assert wave.age.tolist() == [1, 1, 4, 4]
     power = env.reward_manager.get_term_cfg("power").func
     assert (power.count > 0).all()
     _, extras = env.reset(env_ids=torch.tensor([0]))
+    assert wave.age.tolist() == [1, 1, 4, 4]
     assert power.count.tolist()[0] == 0 and (power.count[1:] > 0).all()
     assert {"Metrics/motion/error_heading", "Metrics/wave/hand_error"} <= set(extras["log"])
     command.time_steps[:] = command.motion.time_step_total - 1
@@ -126,8 +143,25 @@ def inspect_picker() -> None:
     env.close()
 
 
+def inspect_gripper() -> None:
+    """Check that the gripper moves as far as the policy asks."""
+    env = make_env("Picker-Lift-Cartesian", 3)
+    arm = env.action_manager.get_term("arm")
+    robot = env.scene["robot"]
+    (site,), _ = robot.find_sites("grasp_site")
+    before = robot.data.site_pos_w[:, site]
+    action = torch.zeros(3, 4)
+    action[:, 2] = 1.0
+    for _ in range(10):
+        env.step(action)
+    assert (robot.data.site_pos_w[:, site, 2] > before[:, 2] + 0.01).all()
+    assert (arm.largest <= 0.2 + 1e-6).all()
+    env.close()
+
+
 if __name__ == "__main__":
     inspect_trotter()
     inspect_mimic(sys.argv[1])
     inspect_picker()
+    inspect_gripper()
     print("inspected all")

@@ -76,6 +76,7 @@ class WaveCommand(CommandTerm):
         self.robot = env.scene[cfg.entity_name]
         self.hand_ids, _ = self.robot.find_bodies(cfg.hand_names, preserve_order=True)
         self.goal = torch.zeros(self.num_envs, len(self.hand_ids), device=self.device)
+        self.age = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
         self.metrics["hand_error"] = torch.zeros(self.num_envs, device=self.device)
 
     @property
@@ -97,9 +98,10 @@ class WaveCommand(CommandTerm):
         low, high = self.cfg.ranges.height
         shape = (len(env_ids), len(self.hand_ids))
         self.goal[env_ids] = sample_uniform(low, high, shape, device=self.device)
+        self.age[env_ids] = 0
 
-    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
-        pass
+    def _update_command(self) -> None:
+        self.age = self.age + 1
 
     def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         positions = self.robot.data.body_link_pos_w[visualizer.env_idx, self.hand_ids]

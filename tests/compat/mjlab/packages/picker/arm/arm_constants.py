@@ -11,7 +11,7 @@ ARM_XML = Path(__file__).with_name("arm.xml")
 
 ARM_ACTION_SCALE = {"joint[1-3]": 0.3, "joint4": 0.4, "joint5": 0.8}
 
-ARM_ACTUATORS = XmlActuatorCfg(target_names_expr=("joint[1-5]",))
+ARM_ACTUATORS = XmlActuatorCfg(joint_names_expr=("joint[1-5]",))
 GRIPPER_ACTUATOR = XmlActuatorCfg(target_names_expr=("left_finger",), command_field="position")
 
 HOME = EntityCfg.InitialStateCfg(

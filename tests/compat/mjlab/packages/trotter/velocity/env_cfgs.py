@@ -22,6 +22,8 @@ from mjlab.tasks.velocity.velocity_env_cfg import make_velocity_env_cfg
 
 from trotter.robot.trotter_constants import TROTTER_ACTION_SCALE, get_trotter_robot_cfg
 
+from .mdp import RateLimitedActionCfg, joint_jerkiness
+
 FOOT_NAMES = ("FR", "FL", "RR", "RL")
 FOOT_GEOMS = tuple(f"{name}_foot_collision" for name in FOOT_NAMES)
 
@@ -63,7 +65,7 @@ def _set_sensors(cfg: ManagerBasedRlEnvCfg) -> None:
         primary=ContactMatch(
             mode="geom",
             entity="robot",
-            pattern=r".*_collision$",
+            pattern=r".*_collision1?$",
             exclude=FOOT_GEOMS,
         ),
         secondary=ContactMatch(mode="body", pattern="terrain"),
@@ -100,6 +102,7 @@ def _set_rewards(cfg: ManagerBasedRlEnvCfg) -> None:
     cfg.rewards["body_ang_vel"].weight = 0.0
     cfg.rewards["angular_momentum"].weight = -0.01
     cfg.rewards["air_time"].weight = 0.1
+    cfg.rewards["jerkiness"] = RewardTermCfg(func=joint_jerkiness, weight=-0.01)
     cfg.rewards["self_collisions"] = RewardTermCfg(
         func=mdp.self_collision_cost,
         weight=-0.1,
@@ -140,7 +143,9 @@ def trotter_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
 
     joint_pos_action = cfg.actions["joint_pos"]
     assert isinstance(joint_pos_action, JointPositionActionCfg)
-    joint_pos_action.scale = TROTTER_ACTION_SCALE
+    cfg.actions["joint_pos"] = RateLimitedActionCfg(
+        entity_name="robot", actuator_names=(".*",), scale=TROTTER_ACTION_SCALE, max_step=0.1
+    )
 
     cfg.viewer.body_name = "trunk"
     cfg.viewer.distance = 1.5

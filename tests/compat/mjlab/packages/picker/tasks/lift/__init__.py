@@ -2,7 +2,7 @@
 
 from mjlab.tasks.registry import register_mjlab_task
 
-from .env_cfgs import picker_lift_depth_env_cfg, picker_lift_env_cfg
+from .env_cfgs import picker_cartesian_env_cfg, picker_lift_depth_env_cfg, picker_lift_env_cfg
 from .rl_cfg import picker_depth_ppo_runner_cfg, picker_ppo_runner_cfg
 from .runner import PickerRunner
 
@@ -19,5 +19,13 @@ register_mjlab_task(
     env_cfg=picker_lift_depth_env_cfg(),
     play_env_cfg=picker_lift_depth_env_cfg(play=True),
     rl_cfg=picker_depth_ppo_runner_cfg(),
+    runner_cls=PickerRunner,
+)
+
+register_mjlab_task(
+    task_id="Picker-Lift-Cartesian",
+    env_cfg=picker_cartesian_env_cfg(),
+    play_env_cfg=picker_cartesian_env_cfg(play=True),
+    rl_cfg=picker_ppo_runner_cfg(),
     runner_cls=PickerRunner,
 )

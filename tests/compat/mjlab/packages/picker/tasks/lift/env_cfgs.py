@@ -195,6 +195,22 @@ def picker_lift_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
+def picker_cartesian_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Create the configuration in which the policy moves the gripper instead of the joints."""
+    cfg = picker_lift_env_cfg(play=play)
+    cfg.actions["arm"] = mdp.CartesianActionCfg(
+        entity_name="robot",
+        actuator_names=("joint[1-5]",),
+        frame_type="site",
+        frame_name="grasp_site",
+        orientation_weight=0.0,
+        position_weight=2.0,
+        delta_pos_scale=0.05,
+        max_dq=0.2,
+    )
+    return cfg
+
+
 def _set_cameras(cfg: ManagerBasedRlEnvCfg) -> None:
     wrist = CameraSensorCfg(
         name="wrist_cam",

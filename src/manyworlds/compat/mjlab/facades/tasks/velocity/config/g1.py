@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE
 from manyworlds.compat.mjlab.facades.tasks.velocity.config.robot import with_robot
+from manyworlds.compat.mjlab.robots import get_g1_robot_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.tasks.velocity.config import g1 as ours
 from manyworlds.tasks.velocity.config.g1 import unitree_g1_ppo_runner_cfg, use_cpu_preset
@@ -38,6 +39,7 @@ _POSTURE = {
 }
 _G1 = replace(
     ours.G1,
+    entity=get_g1_robot_cfg,
     foot_geoms=tuple(
         f"{side}_foot{i}_collision" for side in ("left", "right") for i in range(1, 8)
     ),

@@ -7,6 +7,7 @@ from typing import Literal
 
 from manyworlds.asset_zoo.third_party import GO1_ACTION_SCALE
 from manyworlds.compat.mjlab.facades.tasks.velocity.config.robot import with_robot
+from manyworlds.compat.mjlab.robots import get_go1_robot_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.tasks.velocity.config import go1 as ours
 from manyworlds.tasks.velocity.config.go1 import unitree_go1_ppo_runner_cfg, use_cpu_preset
@@ -27,6 +28,7 @@ _LEGS = ours.GO1.feet
 _UPPER, _CALVES = ".*(FR|FL|RR|RL)_(hip|thigh)_joint.*", ".*(FR|FL|RR|RL)_calf_joint.*"
 _GO1 = replace(
     ours.GO1,
+    entity=get_go1_robot_cfg,
     foot_geoms=tuple(f"{leg}_foot_collision" for leg in _LEGS),
     posture=(
         {_UPPER: 0.05, _CALVES: 0.1},

@@ -6,13 +6,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from mjlab.envs.mdp.actions import JointPositionAction, JointPositionActionCfg
+from mjlab.envs.mdp.actions import (
+    DifferentialIKAction,
+    DifferentialIKActionCfg,
+    JointPositionAction,
+    JointPositionActionCfg,
+)
 from mjlab.managers.action_manager import ActionTerm, ActionTermCfg
 
 if TYPE_CHECKING:
     from mjlab.envs import ManagerBasedRlEnv
 
-__all__ = ["GripperAction", "GripperActionCfg", "SmoothActionCfg", "SmoothJointPositionAction"]
+__all__ = [
+    "CartesianAction",
+    "CartesianActionCfg",
+    "GripperAction",
+    "GripperActionCfg",
+    "SmoothActionCfg",
+    "SmoothJointPositionAction",
+]
 
 
 @dataclass(kw_only=True)
@@ -52,6 +64,24 @@ class SmoothJointPositionAction(JointPositionAction):
         """Let the next target pass."""
         super().reset(env_ids)
         self._fresh[slice(None) if env_ids is None else env_ids] = True
+
+
+class CartesianAction(DifferentialIKAction):
+    """Motion of the gripper in the world, along three axes."""
+
+    def apply_actions(self) -> None:
+        """Write the targets, and keep the largest change of a joint."""
+        self.largest = self.compute_dq().abs().amax(dim=1)
+        super().apply_actions()
+
+
+@dataclass(kw_only=True)
+class CartesianActionCfg(DifferentialIKActionCfg):
+    """Settings of the gripper's motion."""
+
+    def build(self, env: ManagerBasedRlEnv) -> CartesianAction:
+        """Build the term."""
+        return CartesianAction(self, env)
 
 
 @dataclass(kw_only=True)

@@ -1,0 +1,8 @@
+"""General terms, with mjlab's inverse kinematics."""
+
+from manyworlds.compat.mjlab.facades.envs.mdp.actions import (
+    DifferentialIKAction,
+    DifferentialIKActionCfg,
+)
+
+__all__ = ["DifferentialIKAction", "DifferentialIKActionCfg"]

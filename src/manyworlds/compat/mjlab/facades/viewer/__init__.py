@@ -1,0 +1,1 @@
+"""Facades of mjlab's modules; see `manyworlds.compat.mjlab.facades`."""
