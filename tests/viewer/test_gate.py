@@ -176,6 +176,14 @@ def test_the_port_of_viser_answers_the_door_alone(local_page, page, upgrade):
     assert ask(port, upgrade, **{"Host": "localhost", "X-Manyworlds-Door": "guess"}) == wanted
 
 
+def test_sockets_that_are_not_there_yet_are_refused(local_page, capsys):
+    """Ask for a server that a page of before had: 404, and viser says nothing in the terminal."""
+    request = "GET /lab-drive HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n\r\n"
+    answer = exchange(local_page[1], request.encode())
+    assert answer.split()[1] == b"404"
+    assert not capsys.readouterr().out
+
+
 def test_frames_of_other_sites_are_refused(local_page, page):
     """Read the headers of all answers: only the page itself and named origins may frame it."""
     port, token, _ = page

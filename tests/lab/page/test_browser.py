@@ -320,3 +320,22 @@ def test_only_what_a_tab_shows_scrolls(arm, browser):
 
     until(browser, lambda: overlap() <= 1.0, "the view is above it")
     assert not page.errors
+
+
+def test_the_list_of_keys_closes_as_dialogs_do(arm, browser):
+    """Open the list of keys, and close it by Escape, a click beside it, and its cross."""
+    _, page = arm
+    browser.goto(page.url)
+    browser.get_by_role("tab", name="View").wait_for()
+    row = browser.get_by_text("Single step", exact=True)
+    for end in ("Escape", "beside", "cross"):
+        browser.keyboard.press("h")
+        browser.locator(".lab-close").wait_for()
+        if end == "Escape":
+            browser.keyboard.press("Escape")
+        elif end == "beside":
+            browser.mouse.click(20, 240)
+        else:
+            browser.locator(".lab-close").click()
+        row.wait_for(state="detached")
+    assert not page.errors

@@ -48,6 +48,7 @@ def test_the_page_shows_a_camera(page):
     wait_for(page, lambda: part.image.visible, "an image")
     depth = part.image.image
     assert (depth[..., 0] == depth[..., 1]).all() and (depth != colors).any()
+    assert "Light is " in part.scale.content and " m, dark is " in part.scale.content
     give(part.rate, 5)
     assert part._stream.rate == 5 and part.period == 0.2
     give(part.choice, "nothing")

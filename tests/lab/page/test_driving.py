@@ -164,7 +164,7 @@ def test_the_socket_of_the_page(driven):
     origin = page.url
     lab.driving.clock = lambda: 0.0  # silence ends nothing now, but the end of a socket does
     with connect(address, origin=origin) as first, connect(address) as second:
-        assert talk(first, ask="list") == {"robots": {"go": {"velocity": True, "inputs": []}}}
+        assert talk(first, ask="list") == {"robots": {"go": {"velocity": True, "inputs": {}}}}
         drive = {"ask": "drive", "robot": "go", "twist": [1, 0, 0], "inputs": {}, "actions": 1}
         assert talk(first, **drive)["twist"] == [0.8, 0.0, 0.0]
         assert talk(second, **drive) == {"error": "'go' is driven by browser 1."}

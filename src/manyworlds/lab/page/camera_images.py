@@ -66,6 +66,7 @@ class CameraImagePart:
         )
         self.added = gui.add_html("")
         self.note = gui.add_html("")
+        self.scale = gui.add_html("")
         self.image = gui.add_image(np.zeros((3, 4, 3), np.uint8), format="jpeg", visible=False)
         for handle in (self.choice, self.kind, self.rate):
             ctx.on_change(handle, lambda _: self._open())
@@ -92,6 +93,7 @@ class CameraImagePart:
             self._ctx.attempt_at(self.note, self._subscribe)
         if image is not None:
             self.image.image = image.picture()
+            self.scale.content = note_html(_scale(image))
             self.image.visible = True
 
     def close(self) -> None:
@@ -105,7 +107,7 @@ class CameraImagePart:
             self._stream = None
         self.period = _PERIOD_S
         self.image.visible = False
-        self.note.content = ""
+        self.note.content = self.scale.content = ""
         name = self.choice.value
         if name == _NOTHING:
             return
@@ -163,6 +165,14 @@ class CameraImagePart:
         put = verbs.move_camera if PAGE in self._cameras.cfgs else verbs.add_camera
         put(PAGE, pos=pose[:3], quat=pose[3:7], fovy=pose[7])
         self._pose = pose
+
+
+def _scale(image: CameraImage) -> str:
+    """Return what light and dark mean in a depth image; empty for others."""
+    if image.kind != "depth":
+        return ""
+    near, far = image.depths()
+    return f"Light is {near:.3g} m, dark is {far:.3g} m, black is nothing."
 
 
 def _options(cameras: Iterable[str]) -> tuple[str, ...]:

@@ -157,12 +157,8 @@ class CameraImage(ImageInfo):
         if self.kind == "rgb":
             return self.image
         if self.kind == "depth":
-            seen = self.image < 0.999 * self.far
-            low = 0.0
-            high = 1.0
-            if seen.any():
-                low = self.image[seen].min()
-                high = self.image[seen].max()
+            seen = self._seen
+            low, high = self.depths()
             light = 1.0 - 0.8 * (self.image - low) / max(high - low, 1e-9)
             gray = np.where(seen, 255.0 * light, 0.0).astype(np.uint8)
             return np.repeat(gray[..., None], 3, axis=2)
@@ -174,6 +170,18 @@ class CameraImage(ImageInfo):
         colors = (255.0 * (0.3 + 0.7 * np.abs(2.0 * hues - 1.0))).astype(np.uint8)
         colors[unique < 0] = 0
         return colors[places.reshape(ids.shape)]
+
+    @property
+    def _seen(self) -> np.ndarray:
+        """Mask of the pixels of a depth image where an object is seen, shape (height, width)."""
+        return self.image < 0.999 * self.far
+
+    def depths(self) -> tuple[float, float]:
+        """Return the nearest and the farthest depth that is seen in a depth image [m]."""
+        depths = self.image[self._seen]
+        if not len(depths):
+            return 0.0, 1.0
+        return float(depths.min()), float(depths.max())
 
     def jpeg(self, quality: int = 85) -> bytes:
         """Return `picture` as a JPEG file.

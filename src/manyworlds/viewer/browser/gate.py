@@ -19,6 +19,8 @@ _CHUNK = 256 * 1024
 _TRIES = 1000  # ports
 _MOST_LINKS = 256  # connections at the same time
 _JOIN_S = 10.0
+_OWN = "/lab-"
+"""Beginning of the paths of further servers."""
 _NO_PAGE = (
     "The page does not answer at its port {} on this machine: it has ended, so start it again."
 )
@@ -202,8 +204,12 @@ class Gate:
         await _reply(writer, HTTPStatus.SEE_OTHER, "", more)
 
     async def _answer_itself(self, head: Head, writer: asyncio.StreamWriter) -> bool:
-        """Answer with the page's HTML or its state; return False for other requests."""
+        """Answer with the page's HTML or its state; return False if the page is to answer."""
         path = urlsplit(head.target).path
+        if head.is_upgrade and path.startswith(_OWN) and path not in self.routes:
+            # A script of the page before a restart: viser would print that it does not know it.
+            await _reply(writer, HTTPStatus.NOT_FOUND, "The page has no such socket yet.")
+            return True
         if self.shell is None or head.method != "GET" or head.is_upgrade:
             return False
         if path == "/":
