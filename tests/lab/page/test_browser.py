@@ -69,11 +69,9 @@ def camera_of(page, browser):
 
     def is_fitted() -> bool:
         camera = client.camera
-        return (
-            camera.image_width < 800  # the panel is beside the view
-            and np.linalg.norm(camera.position) > 1.1 * np.linalg.norm(initial)
-            and camera.position @ initial > 0.0  # not where viser begins
-        )
+        beside = camera.image_width < 800  # the panel is beside the view
+        far = np.linalg.norm(camera.position) > 1.1 * np.linalg.norm(initial)
+        return bool(beside and far and camera.position @ initial > 0.0)  # not where viser begins
 
     until(browser, is_fitted, "the camera is where the page puts it")
     return client.camera

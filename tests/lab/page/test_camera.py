@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -146,7 +147,8 @@ def test_a_robot_with_a_policy_is_followed(task, floats):
     lab = LiveLab(world_from_scene(cfg.scene, cfg.sim.mujoco))
     page = PageServer(lab, port=free_port())
     try:
-        camera, overlays = page.parts["CameraPart"], page.parts["OverlayPart"]
+        camera = page.parts["CameraPart"]
+        overlays: Any = page.parts["OverlayPart"]
         lab.gathered.max_age = float("-inf")
         camera.update(lab.snapshot)
         assert page.context.view.follow == 0

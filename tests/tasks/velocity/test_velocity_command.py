@@ -287,6 +287,19 @@ def test_state_holds_commands_and_the_ranges_that_curricula_changed():
     assert env.command_manager.get_term_cfg("twist") is term.cfg
 
 
+def test_a_state_of_an_earlier_version_loads():
+    """Load a state with two components of velocity in the world, and without a mode."""
+    _, term = built(5, rel_world_envs=0.5)
+    state = term.state_dict()
+    expected = term.vel_command_w[:, :2].clone()
+    state["vel_command_w"] = expected.clone()
+    del state["is_forward_env"]
+    _, other = built(5, rel_world_envs=0.5)
+    other.load_state_dict(state)
+    assert torch.equal(other.vel_command_w[:, :2], expected)
+    assert other.vel_command_w.shape == (5, 3) and not other.is_forward_env.any()
+
+
 def test_curricula_change_how_many_stand():
     """Let half of the worlds stand from a stage on, and go on so after a restart."""
     env, term = built(2000)

@@ -275,6 +275,22 @@ class UniformVelocityCommand(CommandTerm):
             self._elapsed = dt
         super().compute(dt, env_ids)
 
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Restore a state that `state_dict` returned, also of a version without turning and mode.
+
+        Raises:
+            ValueError: the saved state does not fit this term.
+        """
+        command = state.get("vel_command_w")
+        if isinstance(command, torch.Tensor) and command.shape[1] == 2:
+            still = torch.zeros_like(command)
+            older = {
+                "vel_command_w": torch.cat([command, still[:, :1]], dim=1),
+                "is_forward_env": still[:, 0] > 0,
+            }
+            state = state | older
+        super().load_state_dict(state)
+
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """Resample the commands of given worlds; return the means of their metrics, shape []."""
         log = super().reset(env_ids)
