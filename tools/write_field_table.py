@@ -29,7 +29,7 @@ the new values directly.
 - **warp** computes in float32, for all worlds, and stores the result for the selected worlds.
   Every level also updates the poses of static geoms, which a step does not compute.
 - Camera images of **warp** follow every field of cameras, lights and materials in this list, and
-  colors, materials, shapes and poses of geoms: `tests/sim/test_warp_fields.py` changes each.
+  colors, materials, shapes and poses of geoms.
 - After `recompute_constants` on **warp**, constants of `mj_setConst` other than the fields marked
   *derived* (`dof_M0`, `dof_length`, `actuator_length0` ...) raise when they are read: MuJoCo Warp
   does not compute them for each world.
