@@ -189,6 +189,7 @@ def test_colliding_geom_without_mesh_is_refused(how: str):
     if how == "pair":
         spec.add_pair(geomname1="wedge", geomname2="floor")
     sim = _make(model=spec.compile())
+    sim.expand_model_fields(("geom_contype", "geom_conaffinity"))
     geom = sim.mj_model.geom("wedge").id
     sim.model.geom_dataid[2, geom] = -1
     message = "Geom 'wedge' has geom_dataid -1 in world 2 but collides"
