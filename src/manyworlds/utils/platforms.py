@@ -7,6 +7,7 @@ Ctrl-Break, and it refuses to replace a file that another program reads.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import signal
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 _REPLACE_S = 2.0  # time for which a file that another program reads may block its replacement
 _REPLACE_PAUSE_S = 0.02
@@ -170,6 +172,17 @@ def lower_priority(by: int) -> None:
     for thread in threading.enumerate():  # each has its own
         with contextlib.suppress(ProcessLookupError):  # it has ended
             os.setpriority(os.PRIO_PROCESS, thread.native_id or 0, priority)
+
+
+def limit_memory(most: int) -> None:
+    """Limit the memory that this process may allocate [byte]; nothing happens on Windows."""
+    if is_windows():
+        return
+    resource: Any = importlib.import_module("resource")  # which Windows does not have
+    _, bound = resource.getrlimit(resource.RLIMIT_DATA)
+    if bound == resource.RLIM_INFINITY:
+        bound = most
+    resource.setrlimit(resource.RLIMIT_DATA, (min(bound, most), bound))
 
 
 def lower_thread_priority(by: int) -> None:

@@ -23,7 +23,7 @@ from manyworlds.lab.moments.recording import Recording, RecordingError, index_fr
 from manyworlds.lab.recording.mcap_files import read_mcap
 from manyworlds.lab.recording.text_files import read_csv, read_json
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.platforms import is_windows, lower_priority
+from manyworlds.utils.platforms import limit_memory, lower_priority
 
 SMALL = 2**18
 """Size of a file up to which it is read at once [bytes]."""
@@ -91,13 +91,7 @@ def main() -> None:
     """Read a recording, and write its arrays."""
     lower_priority(5)  # the physics of a running world comes first
     source, target, timestep = sys.argv[1:]
-    if not is_windows():
-        import resource
-
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        if most == resource.RLIM_INFINITY:
-            most = MAX_MEMORY
-        resource.setrlimit(resource.RLIMIT_DATA, (min(most, MAX_MEMORY), most))
+    limit_memory(MAX_MEMORY)
     gc.disable()  # it would search the lists of a large text again and again
     try:
         _pack(_read(Path(source), float(timestep)), Path(target))
