@@ -101,19 +101,21 @@ class RunControls:
             """Tabs of the page; further ones can be added."""
             with self.tabs.add_tab("Controls", icon=_CONTROLS):
                 pause = gui.add_button("Pause", icon=PAUSE)
-            self._pause = on_click(pause, self._requests(TogglePause()))
-            self._add_choice(gui, "Run", {"Single step": SingleStep(), "Reset": Reset()})
-            speeds = {"Slower": SpeedDown(), "1x": ResetSpeed(), "Faster": SpeedUp()}
-            self._add_choice(gui, "Speed", speeds)
-            self._world: ShownValue[int] | None = None
-            if viewer.env.num_envs > 1:
-                self._world = self._add_world_controls(gui, num_shown)
-                if can_follow:
-                    self._follow = self._add_checkbox(gui, "Follow robots", follow, FollowRobots)
-            if can_walk_in:
-                hint = "Open the selected world in a lab: pull, control, record, edit it."
-                self._walk_in = gui.add_button("Walk in", icon=_DOOR, hint=hint)
-                on_click(self._walk_in, self._requests(WalkIn()))
+                self._pause = on_click(pause, self._requests(TogglePause()))
+                self._add_choice(gui, "Run", {"Single step": SingleStep(), "Reset": Reset()})
+                speeds = {"Slower": SpeedDown(), "1x": ResetSpeed(), "Faster": SpeedUp()}
+                self._add_choice(gui, "Speed", speeds)
+                self._world: ShownValue[int] | None = None
+                if viewer.env.num_envs > 1:
+                    self._world = self._add_world_controls(gui, num_shown)
+                    if can_follow:
+                        self._follow = self._add_checkbox(
+                            gui, "Follow robots", follow, FollowRobots
+                        )
+                if can_walk_in:
+                    hint = "Open the selected world in a lab: pull, control, record, edit it."
+                    self._walk_in = gui.add_button("Walk in", icon=_DOOR, hint=hint)
+                    on_click(self._walk_in, self._requests(WalkIn()))
             self.keys = PageKeys(gui, "play", self._actions(can_walk_in, can_follow))
 
     def update(self, state: PanelState) -> None:
