@@ -69,7 +69,7 @@ def test_an_item_is_moved_by_its_gizmo(arm, browser):
     moved = np.array(lab.scene["ball"].pos) - start
     assert moved[2] > 0.05 and np.abs(moved[:2]).max() < 1e-6
     np.testing.assert_allclose(lab.snapshot.qpos[2:5], lab.scene["ball"].pos)
-    browser.get_by_text("move item: done").wait_for()
+    browser.get_by_text("'ball' was moved.").first.wait_for()
     browser.get_by_role("button", name="Undo").first.click()
     until(browser, lambda: lab.scene["ball"].pos == tuple(start), "the move is undone")
     assert not page.errors
