@@ -255,7 +255,8 @@ class _Notes:
         """Note an obstacle in the innermost line outside of libraries."""
         frames = list(_frames())
         if frames[0].f_code is not _ON_CPU:
-            self._note(frames[0], _term(frames), problem)
+            file = _short(frames[0].f_code.co_filename)
+            self.obstacles[Obstacle(_term(frames), file, frames[0].f_lineno, problem)] = None
 
     def count(self, operation: object) -> None:
         """Count an operation of the present line of the control step."""
@@ -271,10 +272,6 @@ class _Notes:
             made = [step.get((file, number), Counter()) for step in self._steps]
             if any(one != made[0] for one in made):
                 self.obstacles[Obstacle("", _short(file), number, _BRANCH)] = None
-
-    def _note(self, frame: FrameType, term: str, problem: str) -> None:
-        file = _short(frame.f_code.co_filename)
-        self.obstacles[Obstacle(term, file, frame.f_lineno, problem)] = None
 
 
 def _short(file: str) -> str:

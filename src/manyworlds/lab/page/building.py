@@ -48,18 +48,9 @@ class BuildPart(KeptPart):
             return f"{label}: {done or 'done'}. {notes}".strip()
 
         with ctx.gui.add_folder(label, expand_by_default=False):
-            for name, field in ctx.fields_of(verb).items():
+            for name in ctx.fields_of(verb):
                 if name not in ("quat", "wait"):
-                    form.add(name, value=_first_value(field))
+                    form.add(name)
             button = ctx.gui.add_button(label)
             self.buttons[verb] = button
             button.on_click(lambda _: ctx.attempt_at(self.outcome, act))
-
-
-def _first_value(field: dict[str, Any]) -> Any:
-    """Return the first value of an input: the default, or something of its type."""
-    if "default" in field:
-        return field["default"]
-    if "options" in field:
-        return field["options"][0]
-    return ""

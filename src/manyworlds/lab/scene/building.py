@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
 import numpy as np
@@ -251,10 +251,10 @@ def decompose_mesh(
     if not (model.geom_contype[found] or model.geom_conaffinity[found]):
         raise ValueError(f"'{geom}' does not collide: choose a geom that does.")
     mesh = int(model.geom_dataid[found])
-    start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
-    first, number = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
-    vertices = model.mesh_vert[start : start + count].copy()
-    faces = model.mesh_face[first : first + number].copy()
+    first = int(model.mesh_vertadr[mesh])
+    vertices = model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])].copy()
+    first = int(model.mesh_faceadr[mesh])
+    faces = model.mesh_face[first : first + int(model.mesh_facenum[mesh])].copy()
     pieces = convex_pieces(vertices, faces, cfg, report)
     # MuJoCo has moved the mesh to its center of mass: this is the pose of these vertices.
     pose = {"pos": model.geom_pos[found].copy(), "quat": model.geom_quat[found].copy()}
@@ -353,9 +353,3 @@ def _new_name(draft: Draft, kind: ElementKind, beside: str, name: str) -> str:
     if getattr(draft.spec, kind)(full) is not None:
         raise ValueError(f"There is a {kind} '{full}' already: choose another name.")
     return full
-
-
-SHAPES = get_args(ShapeKind)
-JOINTS = get_args(JointKind)
-ACTUATORS = get_args(ActuatorKind)
-ELEMENTS = get_args(ElementKind)

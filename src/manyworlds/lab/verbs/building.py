@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from manyworlds.lab.scene import building
 from manyworlds.lab.scene.building import ActuatorKind, ElementKind, JointKind, Shape, ShapeKind
@@ -19,7 +19,7 @@ _Name = Annotated[str, Field(text="name of the new element in its item")]
 _Body = Annotated[str, Field(text="name of the body")]
 _Pos = Annotated[Sequence[float], Numbers(size=3, unit="m", text="position in the parent")]
 _Quat = Annotated[Sequence[float], Numbers(size=4, unit="wxyz", text="orientation in the parent")]
-_Shape = Annotated[ShapeKind, Choice(options=building.SHAPES, text="shape of the geom")]
+_Shape = Annotated[ShapeKind, Choice(options=get_args(ShapeKind), text="shape of the geom")]
 _Size = Annotated[
     Sequence[float],
     Numbers(size=3, unit="m", text="sizes as in MuJoCo; those that the shape does not have are 0"),
@@ -73,7 +73,7 @@ def add_joint(
     lab: LiveLab,
     body: _Body,
     name: _Name,
-    kind: Annotated[JointKind, Choice(options=building.JOINTS, text="kind of joint")] = "hinge",
+    kind: Annotated[JointKind, Choice(options=get_args(JointKind), text="kind of joint")] = "hinge",
     axis: Annotated[
         Sequence[float], Numbers(size=3, text="axis of a hinge or slide in the body")
     ] = _UP,
@@ -95,7 +95,7 @@ def add_actuator(
     joint: Annotated[str, Field(text="name of the joint")],
     name: Annotated[str, Field(text="name in the item; that of the joint if left out")] = "",
     kind: Annotated[
-        ActuatorKind, Choice(options=building.ACTUATORS, text="kind of actuator, as in MJCF")
+        ActuatorKind, Choice(options=get_args(ActuatorKind), text="kind of actuator, as in MJCF")
     ] = "position",
     gain: Annotated[
         float, Number(low=0.0, text="stiffness, damping or gear, by the kind of actuator")
@@ -111,7 +111,7 @@ def add_actuator(
 @verb(notes=_NOTES)
 def remove_element(
     lab: LiveLab,
-    kind: Annotated[ElementKind, Choice(options=building.ELEMENTS, text="kind of the element")],
+    kind: Annotated[ElementKind, Choice(options=get_args(ElementKind), text="kind of the element")],
     name: Annotated[str, Field(text="full name of the element")],
 ) -> Reply:
     """Remove an element of an item, and what refers to it; a body with all that is below it."""
