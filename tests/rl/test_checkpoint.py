@@ -76,7 +76,6 @@ def test_parts_of_the_present_episodes_are_not_played(env_cfg, full_cfg, tmp_pat
     runner.save(tmp_path / "model.pt")
     checkpoint = load_checkpoint(tmp_path / "model.pt")
     player = make_runner(env_cfg, full_cfg)
-    player.env.unwrapped.state_dict()  # the next one also has the fields that this one reads first
     before = player.env.unwrapped.state_dict(), player.alg.critic.state_dict()
     player.load(tmp_path / "model.pt", load_cfg={"actor": True})
     assert_same(player.acting_policy().state_dict(), checkpoint[AVERAGED])

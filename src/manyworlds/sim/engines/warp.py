@@ -483,13 +483,14 @@ class WarpEngine:
 
     def state_dict(self, worlds: Worlds) -> State:
         """Return state, expanded model rows, derived fields as last computed, and status."""
+        status = self.status()  # before bound fields are listed, because it binds some
         state = {field: self._data.tensor(field) for field in _STATE}
         for field in sorted(self.expanded):
             state[f"model.{field}"] = self.field_rows(field)
         for field, tensor in self._data.bound().items():
             if field not in _STATE:
                 state[f"derived.{field}"] = tensor
-        state["status"] = self.status()
+        state["status"] = status
         return {key: tensor[worlds.rows].clone() for key, tensor in state.items()}
 
     def load_state_dict(self, state: State, worlds: Worlds) -> None:
