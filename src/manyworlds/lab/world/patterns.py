@@ -16,8 +16,8 @@ def match_names(pattern: str, names: Sequence[str]) -> list[int]:
     """Return the indices of the names that a regular expression matches as a whole.
 
     RE2, of the extra 'net', matches in time that is linear in the name, so that no expression holds
-    up the world; it knows neither look-around nor references to groups. Without that extra no
-    program is served, and Python's own expressions do.
+    up the world; it supports neither look-around nor backreferences. Without that extra, no program
+    is served, and Python's `re` is used.
 
     Raises:
         ValueError: it is no regular expression, or too long.

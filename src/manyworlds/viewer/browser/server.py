@@ -96,7 +96,7 @@ def clear(server: viser.ViserServer) -> None:
 
 
 def _begin(server: viser.ViserServer) -> None:
-    """Dock the panel, and mark it as that of a page, until when browsers hide it."""
+    """Dock the panel and mark it; browsers hide the panel until the mark is there."""
     server.gui.main_panel.dock_right()
     server.gui.add_html("<i data-lab-page hidden></i>", order=-2.0)
 
