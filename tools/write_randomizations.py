@@ -173,8 +173,6 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-import torch
-
 from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
 from manyworlds.envs.mdp.dr.field_draws import (
     ROBOT,
@@ -187,6 +185,7 @@ from manyworlds.envs.mdp.dr.field_draws import (
 )
 from manyworlds.envs.mdp.dr.quat_draws import QuatDraw, quat_draw
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -196,7 +195,7 @@ _FIELD = '''
 @randomizes("{field}")
 def {name}(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -231,7 +230,7 @@ _ORIENTATION = '''
 @randomizes("{name}")
 def {name}(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     roll_range: Range = (0.0, 0.0),
     pitch_range: Range = (0.0, 0.0),
     yaw_range: Range = (0.0, 0.0),

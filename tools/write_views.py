@@ -35,6 +35,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from manyworlds.sim.engines.engine import Engine
+from manyworlds.validation.worlds import Worlds
 
 T = TypeVar("T")
 

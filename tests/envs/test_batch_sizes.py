@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
-from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, manager_based_rl_env
+from manyworlds.managers import command_manager
 from manyworlds.sensor import CameraSensorCfg
 from manyworlds.tasks import load_env_cfg
 from manyworlds.tasks.registry import BUILTIN_TASKS
 from manyworlds.tasks.tracking.mdp import MotionCommandCfg
+from manyworlds.tasks.velocity.mdp import velocity_command
 from tests.cli.test_lab_tasks import motion_file as motion_file
 from tests.robots import robot_file
 
@@ -47,8 +51,27 @@ def config(task: str, num_envs: int, motion: Path) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
-def run(cfg: ManagerBasedRlEnvCfg, first: int, count: int) -> list[dict[str, torch.Tensor]]:
-    """Step with actions that depend on the world; return what each step shows of some worlds."""
+@contextlib.contextmanager
+def masks() -> Iterator[None]:
+    """Name worlds by masks, as on GPUs, whose other paths round differently."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (manager_based_rl_env, command_manager, velocity_command):
+            patch.setattr(module, "reads_are_free", lambda device: False)
+        yield
+
+
+def run(
+    cfg: ManagerBasedRlEnvCfg, first: int, count: int, masked: bool = False
+) -> list[dict[str, torch.Tensor]]:
+    """Step with actions that depend on the world; return what each step shows of some worlds.
+
+    Args:
+        cfg: the task.
+        first: first of these worlds.
+        count: number of these worlds.
+        masked: whether worlds that are reset, and those of events and commands, are named by masks,
+            as on a GPU.
+    """
     env = ManagerBasedRlEnv(cfg, device="cpu")
     width = env.action_manager.total_action_dim
     action_random = env.random_streams.stream("actions of the test")
@@ -56,7 +79,9 @@ def run(cfg: ManagerBasedRlEnvCfg, first: int, count: int) -> list[dict[str, tor
     shown = []
     resets = 0
     for _ in range(STEPS):
-        obs, reward, terminated, truncated, _ = env.step(action_random.normal(shape=(width,)))
+        action = action_random.normal(shape=(width,))
+        with masks() if masked else contextlib.nullcontext():
+            obs, reward, terminated, truncated, _ = env.step(action)
         resets += int((terminated | truncated)[rows].sum())
         parts = {"state": env.sim.get_state()["state"], "reward": reward, "ended": terminated}
         for group, value in obs.items():
@@ -77,6 +102,17 @@ def assert_same(some: list[dict[str, torch.Tensor]], others: list[dict[str, torc
         for name, part in one.items():
             equal = torch.equal(part.nan_to_num(), other[name].nan_to_num())
             assert equal, f"{name} differs after step {step + 1}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", sorted(BUILTIN_TASKS), indirect=True)
+def test_masks_name_the_same_worlds_as_ids(task, motion_file):
+    """Step with worlds named by masks of fixed shape, and by ids: the same, bit for bit."""
+    cfg = config(task, 6, motion_file)
+    if any(isinstance(sensor, CameraSensorCfg) for sensor in cfg.scene.sensors):
+        cfg.scene.num_envs = 2
+    count = cfg.scene.num_envs
+    assert_same(run(cfg, 0, count), run(cfg, 0, count, masked=True))
 
 
 @pytest.mark.slow

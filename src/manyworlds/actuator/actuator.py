@@ -20,7 +20,7 @@ from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
-from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign
+from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity, EntityData
@@ -214,7 +214,7 @@ def begin_delay(buffer: DelayBuffer, worlds: Worlds, *targets: torch.Tensor) -> 
     """
     values = torch.cat(targets, dim=-1)
     if buffer.is_initialized:
-        buffer.backfill(values[worlds.rows], worlds.ids)
+        buffer.backfill(worlds.take(values), worlds)
     else:
         buffer.append(values)
 
@@ -438,6 +438,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         self.delay_buffer = buffer
         self._shares_delay = not first
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the delayed targets of the given worlds; None for all."""
         if self.delay_buffer is not None and not self._shares_delay:

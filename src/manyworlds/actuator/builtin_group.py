@@ -86,7 +86,7 @@ class _CopyGroup:
         if beginning is None:
             data.data.ctrl[:, self._ctrl_index] = values
         else:
-            assign(data.data.ctrl, values[beginning.rows], beginning, self._ctrl_index)
+            assign(data.data.ctrl, beginning.take(values), beginning, self._ctrl_index)
 
 
 @dataclass

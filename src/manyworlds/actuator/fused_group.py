@@ -60,7 +60,7 @@ class _FusedGroup:
                 targets = [cmd.targets.of(field) for field in self._cfg.delay_fields]
                 begin_delay(self._buffer, beginning, *targets)
             controls = self._law(self._params, cmd)
-            assign(data.data.ctrl, controls[beginning.rows], beginning, self._ctrl_index)
+            assign(data.data.ctrl, beginning.take(controls), beginning, self._ctrl_index)
             return
         if self._buffer is not None:
             cmd = delay_fields(self._buffer, cmd, self._cfg.delay_fields)

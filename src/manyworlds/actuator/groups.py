@@ -54,7 +54,7 @@ class ActuatorGroups:
             columns = actuator.global_ctrl_index
             if beginning is not None:
                 controls = actuator.begin(data, beginning)
-                assign(data.data.ctrl, controls[beginning.rows], beginning, columns)
+                assign(data.data.ctrl, beginning.take(controls), beginning, columns)
                 continue
             cmd = actuator.apply_delay(actuator.get_command(data))
             data.data.ctrl[:, columns] = actuator.compute(cmd)
@@ -62,7 +62,7 @@ class ActuatorGroups:
     def reset(self, worlds: Worlds) -> None:
         """Clear the state of the actuators in the given worlds."""
         for actuator in self._actuators:
-            actuator.reset(worlds.ids_or_none)
+            actuator.reset(worlds.for_term(actuator.reset))
 
     def update(self, dt: float) -> None:
         """Advance time-dependent actuator state by `dt` [s]."""

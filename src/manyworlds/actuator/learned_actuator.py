@@ -15,7 +15,7 @@ from manyworlds.actuator.targets import CommandField
 from manyworlds.signals import CircularBuffer
 from manyworlds.sim.views import DataView, ModelView
 from manyworlds.utils.overrides import overrides
-from manyworlds.validation.worlds import EnvIds, Worlds
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -159,6 +159,7 @@ class LearnedMlpActuator(_LearnedActuator[LearnedMlpActuatorCfg]):
 
     state_attributes = (*DcMotorActuator.state_attributes, "_history")
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the history of the given worlds; None for all."""
         super().reset(env_ids)
@@ -181,12 +182,13 @@ class LearnedLstmActuator(_LearnedActuator[LearnedLstmActuatorCfg]):
     state_attributes = (*DcMotorActuator.state_attributes, "_hidden", "_cell")
     world_columns = ("_hidden", "_cell")
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the memory of the given worlds; None for all."""
         super().reset(env_ids)
-        rows = Worlds.of(env_ids, self._hidden.shape[1], self._hidden.device).rows
-        self._hidden[:, rows] = 0.0
-        self._cell[:, rows] = 0.0
+        worlds = Worlds.of(env_ids, self._hidden.shape[1], self._hidden.device)
+        worlds.put(self._hidden, 0.0, dim=1)
+        worlds.put(self._cell, 0.0, dim=1)
 
     def _allocate(self, device: torch.device) -> None:
         weights = [

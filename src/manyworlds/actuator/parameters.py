@@ -167,7 +167,7 @@ class LimitParameter:
         """Select the rows of worlds; a single row applies to all."""
         if len(rows) == 1:
             return rows
-        return rows[Worlds.of(env_ids, len(rows), rows.device).rows]
+        return Worlds.of(env_ids, len(rows), rows.device).take(rows)
 
 
 def _shape_of(ranges: torch.Tensor) -> torch.Tensor:

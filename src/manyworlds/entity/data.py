@@ -169,14 +169,15 @@ class EntityData(FrameData, Stateful):
         Velocity and effort targets are zero.
         """
         worlds = Worlds.of(env_ids, self.num_envs, self.device)
-        rows = worlds.rows
-        self.joint_pos_target[rows] = self.default_joint_pos[rows]
-        self.joint_vel_target[rows] = 0.0
-        self.joint_effort_target[rows] = 0.0
-        self.tendon_len_target[rows] = self.default_tendon_len[rows]
-        self.tendon_vel_target[rows] = 0.0
-        self.tendon_effort_target[rows] = 0.0
-        self.site_effort_target[rows] = 0.0
+        worlds.put(self.joint_pos_target, worlds.take(self.default_joint_pos))
+        worlds.put(self.joint_vel_target, 0.0)
+        worlds.put(self.joint_effort_target, 0.0)
+        if self.tendon_len_target.numel():
+            worlds.put(self.tendon_len_target, worlds.take(self.default_tendon_len))
+            worlds.put(self.tendon_vel_target, 0.0)
+            worlds.put(self.tendon_effort_target, 0.0)
+        if self.site_effort_target.numel():
+            worlds.put(self.site_effort_target, 0.0)
         if self.has_wrench:
             assign(self.data.xfrc_applied, 0.0, worlds, self.indexing.body_index)
 

@@ -55,7 +55,7 @@ from manyworlds.utils.state import Stateful
 from manyworlds.utils.world_random import WorldRandom
 from manyworlds.validation.checks import check_tuple, check_type
 from manyworlds.validation.names import free_name, match_ids, resolve_expr
-from manyworlds.validation.worlds import EnvIds, Worlds
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
 _DRIVEN = ("joint", "tendon", "site")
@@ -345,6 +345,7 @@ class Entity(StateWriters, NamedElements, Stateful):
                 buffer.draw_from(random, f"{name}/delay {len(buffers)}")
                 buffers.append(buffer)
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Begin anew in the given worlds; None for all.
 

@@ -70,5 +70,5 @@ class PoseHolder:
     def fill_history(self, data: DataView, worlds: Worlds) -> None:
         """Fill the delays that MuJoCo computes with the present controls of these worlds."""
         for ctrl, columns in self._histories:
-            values = data.ctrl[worlds.rows][:, [ctrl]].expand(-1, len(columns))
+            values = worlds.take(data.ctrl[:, ctrl, None]).expand(-1, len(columns))
             assign(data.history, values, worlds, as_index(columns))

@@ -76,7 +76,7 @@ class StateWriters:
         worlds = Worlds.of(env_ids, self.data.num_envs, self.data.device)
         quat, velocity = self._root_motion(root_velocity, worlds)
         offset = self.data.model.body_ipos[:, self.indexing.root_body_id]
-        arm = quat_apply(quat, offset[worlds.rows])
+        arm = quat_apply(quat, worlds.take(offset))
         linear = velocity[..., :3] - torch.linalg.cross(velocity[..., 3:], arm)
         angular = quat_apply_inverse(quat, velocity[..., 3:])
         self._write_root_qvel(linear, angular, worlds)
@@ -272,7 +272,7 @@ class StateWriters:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the root's orientations in `qpos`, and one velocity per world."""
         self._require_floating_base("velocity")
-        quat = self.data.data.qpos[:, self.indexing.free_joint_q_index][worlds.rows, 3:]
+        quat = worlds.take(self.data.data.qpos[:, self.indexing.free_joint_q_index])[:, 3:]
         velocity = self._tensor(velocity, 6)
         if velocity.shape[:-1] not in ((), (1,), (len(quat),)):
             raise ValueError(

@@ -33,10 +33,12 @@ _READ = "reads values on the host"
 _SHAPE = "has a shape that depends on values"
 _COPY = "copies values from the host"
 _DRAW = "draws from a generator of torch"
+_IDS = "takes ids of worlds, for which the host waits"
 _BRANCH = "makes other operations in some steps than in others"
 _STEP = ManagerBasedRlEnv.substeps.__code__
-_ON_CPU = Worlds.__init__.__code__
-"""Code that is called too often for a test of `reads_are_free`: it reads ids on CPUs alone."""
+_ALLOWED = (Worlds.__init__.__code__, ManagerBasedRlEnv._tell.__code__)
+"""Code that reads ids on CPUs alone, and what the host reads when a step is complete."""
+_FOR_TERM = Worlds.for_term.__code__
 _Tensor = torch.Tensor
 _FUNCTIONS: dict[object, str] = {
     **dict.fromkeys(
@@ -232,7 +234,7 @@ def _constant(argument: object) -> object:
     if isinstance(argument, _Tensor):
         return tuple(argument.shape)
     if isinstance(argument, int | float):
-        return argument
+        return repr(argument)  # NaN is not equal to itself
     return None
 
 
@@ -254,9 +256,17 @@ class _Notes:
     def add(self, problem: str) -> None:
         """Note an obstacle in the innermost line outside of libraries."""
         frames = list(_frames())
-        if frames[0].f_code is not _ON_CPU:
-            file = _short(frames[0].f_code.co_filename)
-            self.obstacles[Obstacle(_term(frames), file, frames[0].f_lineno, problem)] = None
+        if frames[0].f_code in _ALLOWED:
+            return
+        file = frames[0].f_code.co_filename
+        line = frames[0].f_lineno
+        for frame in frames:
+            if frame.f_code is _FOR_TERM:  # the term that is about to be called
+                code = frame.f_locals["func"].__code__
+                file = code.co_filename
+                line = code.co_firstlineno
+                problem = _IDS
+        self.obstacles[Obstacle(_term(frames), _short(file), line, problem)] = None
 
     def count(self, operation: object) -> None:
         """Count an operation of the present line of the control step."""
@@ -295,6 +305,6 @@ def _term(frames: Sequence[FrameType]) -> str:
     for frame in frames:
         manager = frame.f_locals.get("self")
         name = frame.f_locals.get("name")
-        if frame.f_code.co_name == "_call" and isinstance(manager, ManagerBase):
+        if isinstance(manager, ManagerBase) and name in manager.term_objects:
             return f"{manager.kind} term '{name}'"
     return ""

@@ -54,6 +54,7 @@ from manyworlds.utils.seeding import MAX_SEED, new_seed, rng_state, seed_rng, se
 from manyworlds.utils.state import HasState, Stateful, WorldRows
 from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.validation.host_reads import reads_are_free
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 _LEAST_BYTES = 1000
@@ -350,12 +351,13 @@ class ManagerBasedRlEnv(Stateful):
         if not stepped.all():
             ended = Worlds(worlds.ids[stepped], self.num_envs, self.device)
         if ended:
-            self.recorder_manager.record_pre_reset(ended.ids)
+            self.recorder_manager.record_pre_reset(ended)
         self._reset_worlds(worlds, ended, seed)
+        self._must_reset[worlds.host_rows] = False
         # The given worlds start an episode, the others do not advance.
         begin = None if worlds.is_all else worlds
         self.obs_buf = self.observation_manager.compute(update_history=True, env_ids=begin)
-        self.recorder_manager.record_post_reset(worlds.ids)
+        self.recorder_manager.record_post_reset(worlds)
         return self.obs_buf, self.extras
 
     def step(self, action: torch.Tensor) -> VecEnvStepReturn:
@@ -449,36 +451,25 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_terminated = self.termination_manager.terminated.clone()
         self.reset_time_outs = self.termination_manager.time_outs.clone()
 
-        # The only transfer to the host: which episodes end, which worlds have errors, which
-        # intervals have expired, and where values are not finite.
-        codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
-        due = self.event_manager.tick(self.step_dt)
-        masks = self._not_finite.masks()
-        values = [codes.unsqueeze(0), due]
-        if masks:
-            values.append(torch.stack(masks))
-        host = torch.cat(values).cpu().numpy()
-        ended = (host[0] & 1) != 0
-        status = host[0] >> 1
-        not_finite = host[1 + len(due) :]
-        self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
-        log = self.extras["log"]
-        for name, count in status_counts(status).items():
-            log[f"Status/{name}"] = count
-        if not_finite.any():
-            log.update(self._not_finite.tell(not_finite, ended & ((status & int(FATAL)) != 0)))
+        # Worlds are named by ids; or by masks where the host would wait for the device. It then
+        # reads the report at the end, and a graph can contain all that is before.
+        due: torch.Tensor | np.ndarray = self.event_manager.tick(self.step_dt)
+        report = self._report(due)
+        host_knows = reads_are_free(self.device)
+        if host_knows:
+            finished, due = self._tell(report, len(due))
+        else:
+            finished = Worlds.masked(self.reset_buf)
+        if not self.cfg.auto_reset:
+            finished = None
 
         # Events change worlds during an episode.
         self.event_manager.apply("step", dt=self.step_dt)
-        self.event_manager.apply("interval", dt=self.step_dt, due=host[1 : 1 + len(due)])
+        self.event_manager.apply("interval", dt=self.step_dt, due=due)
         self.sim.refresh()
 
         # Worlds that end their episode keep their command until they are reset.
-        finished = None
-        if not self.cfg.auto_reset:
-            self._must_reset.copy_(torch.from_numpy(ended))
-        elif ended.any():
-            finished = Worlds(ended, self.num_envs, self.device)
+        if finished is not None:
             self.resetting.copy_(self.reset_buf)
         self.command_manager.compute(dt=self.step_dt)
         self.sim.refresh()
@@ -487,16 +478,63 @@ class ManagerBasedRlEnv(Stateful):
         if finished is not None:
             with self.random_streams.only(finished.mask):
                 self.extras["final_obs"] = self.observation_manager.compute_final()
-            self.recorder_manager.record_pre_reset(finished.ids)
+            self.recorder_manager.record_pre_reset(finished)
             self._reset_worlds(finished, ended=finished)
             self.resetting.fill_(False)
         self.obs_buf = self.observation_manager.compute(update_history=True)
         if finished is not None:
-            self.recorder_manager.record_post_reset(finished.ids)
+            self.recorder_manager.record_post_reset(finished)
         self.recorder_manager.record_post_step()
+        if not host_knows:
+            self._tell(report, len(due))
         if observed:
             for observer in self.observers[::-1]:
                 observer.after_step()
+
+    def _report(self, due: torch.Tensor) -> torch.Tensor:
+        """Return all that the host reads of a control step, in one tensor, [rows, num_envs].
+
+        Its rows are which episodes end and which worlds have errors, which intervals of events have
+        expired, and masks of worlds where values are not finite.
+
+        Args:
+            due: flags of expired intervals, shape [num_timers, num_envs].
+        """
+        codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
+        values = [codes.unsqueeze(0), due]
+        masks = self._not_finite.masks()
+        if masks:
+            values.append(torch.stack(masks))
+        return torch.cat(values)
+
+    def _tell(self, report: torch.Tensor, num_timers: int) -> tuple[Worlds | None, np.ndarray]:
+        """Log and name what has gone wrong in a control step; the only transfer to the host.
+
+        Args:
+            report: what `_report` returned.
+            num_timers: number of intervals of events.
+
+        Returns:
+            The worlds whose episode ended, None if there are none, and the flags of expired
+            intervals, shape [num_timers, num_envs].
+        """
+        host = report.cpu().numpy()
+        ended = (host[0] & 1) != 0
+        status = host[0] >> 1
+        due = host[1 : 1 + num_timers]
+        not_finite = host[1 + num_timers :]
+        self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
+        log = self.extras["log"]
+        for name, count in status_counts(status).items():
+            log[f"Status/{name}"] = count
+        if not_finite.any():
+            log.update(self._not_finite.tell(not_finite, ended & ((status & int(FATAL)) != 0)))
+        if not self.cfg.auto_reset:
+            self._must_reset.copy_(torch.from_numpy(ended))
+        finished = None
+        if ended.any():
+            finished = Worlds(ended, self.num_envs, self.device)
+        return finished, due
 
     def _physics_steps(self, done: int, merge: bool) -> Iterator[SubstepStage]:
         """Make the physics steps of a control step; see `substeps`."""
@@ -646,8 +684,8 @@ class ManagerBasedRlEnv(Stateful):
             seed: seed of all random numbers of the new episodes; None keeps the generators.
         """
         log = self.extras["log"]
-        self.event_manager.end_episodes(ended.ids)
-        self.curriculum_manager.compute(ended.ids)
+        self.event_manager.end_episodes(ended)
+        self.curriculum_manager.compute(ended)
         if ended is not worlds:
             if ended:
                 log.update(self._reset_managers(ended))
@@ -657,19 +695,18 @@ class ManagerBasedRlEnv(Stateful):
             self.seed_used = self.seed(seed)
         self.sim.reset(worlds)
         self.sim.outdate(worlds)
-        self.scene.reset(worlds.ids_or_none)
+        self.scene.reset(worlds)
         self.event_manager.apply(
             "reset", env_ids=worlds, global_env_step_count=self.common_step_counter
         )
         values = self._reset_managers(worlds)
         if ended is worlds:
             log.update(values)
-        self.episode_length_buf[worlds.rows] = 0
-        self.has_stepped[worlds.rows] = False
-        self._must_reset[worlds.host_rows] = False
+        worlds.put(self.episode_length_buf, 0)
+        worlds.put(self.has_stepped, False)
         self.scene.write_data_to_sim(worlds)
         self.sim.forward(worlds)
-        self.command_manager.compute(dt=0.0, env_ids=worlds.ids)
+        self.command_manager.compute(dt=0.0, env_ids=worlds)
 
     def _reset_managers(self, worlds: Worlds) -> dict[str, object]:
         """Reset what managers keep of given worlds; return the values that they log."""
@@ -682,7 +719,7 @@ class ManagerBasedRlEnv(Stateful):
             self.curriculum_manager,
         ):
             log.update(manager.reset(worlds))
-        log.update(self.command_manager.reset(worlds.ids))
+        log.update(self.command_manager.reset(worlds))
         log.update(self.event_manager.reset(worlds))
         log.update(self.termination_manager.reset(worlds))
         return log

@@ -38,6 +38,7 @@ from manyworlds.managers.recorder_manager import (
 from manyworlds.managers.reward_manager import RewardManager, RewardTermCfg
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.managers.termination_manager import TerminationManager, TerminationTermCfg
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 __all__ = [
     "ActionManager",
@@ -48,6 +49,7 @@ __all__ = [
     "CommandTermCfg",
     "CurriculumManager",
     "CurriculumTermCfg",
+    "EnvIds",
     "EventManager",
     "EventMode",
     "EventTermCfg",
@@ -71,5 +73,7 @@ __all__ = [
     "SceneEntityCfg",
     "TerminationManager",
     "TerminationTermCfg",
+    "Worlds",
     "requires_model_fields",
+    "takes_worlds",
 ]

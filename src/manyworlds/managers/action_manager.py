@@ -15,7 +15,7 @@ from manyworlds.actuator.targets import CommandField
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase, TermTable
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.validation.host_reads import reads_are_free
-from manyworlds.validation.worlds import EnvIds, assign
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -201,5 +201,5 @@ class ActionManager(BuiltTermManager[ActionTerm]):
         """Set the stored actions of the given worlds to zero and reset the terms."""
         worlds = self._worlds(env_ids)
         for buffer in (self._action, self._prev_action, self._prev_prev_action):
-            assign(buffer, 0.0, worlds)
+            worlds.put(buffer, 0.0)
         return super().reset(worlds)

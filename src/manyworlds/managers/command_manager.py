@@ -14,7 +14,9 @@ from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase, 
 from manyworlds.managers.not_finite import is_not_finite, mean_of_finite
 from manyworlds.utils.clocks import count_down
 from manyworlds.utils.overrides import overrides
+from manyworlds.validation.host_reads import reads_are_free
 from manyworlds.validation.rules import refuse
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     import viser
@@ -89,7 +91,8 @@ class CommandTerm(ManagerTermBase):
     def _update_metrics(self) -> None:
         """Compare the state with the command, and accumulate the result in `metrics`."""
 
-    def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
+    @takes_worlds
+    def compute(self, dt: float | torch.Tensor, env_ids: EnvIds = None) -> None:
         """Advance the term by `dt`: update metrics, resample expired commands, update commands.
 
         A world whose episode ended, and which is reset in this step, keeps its command.
@@ -100,42 +103,50 @@ class CommandTerm(ManagerTermBase):
                 other worlds, and all metrics and timers, do not change. None for all worlds.
         """
         if env_ids is not None:
-            self._update_command(env_ids)
+            given: Any = self._worlds(env_ids).for_call(self._update_command)
+            if given is not None:
+                self._update_command(given)
             return
         self._update_metrics()
         expired = count_down(self.time_left, dt)
         self._resample_where(expired & ~self._env.resetting)
         self._update_command(None)
 
-    def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
+    @takes_worlds
+    def reset(self, env_ids: EnvIds) -> dict[str, torch.Tensor]:  # type: ignore[override]
         """Resample the commands of given worlds; return the means of their metrics, shape [].
 
         Metrics that are not finite are left out; the mean is NaN if none is left.
         """
+        worlds = self._worlds(env_ids)
         log = {}
         for name, values in self.metrics.items():
-            log[name] = mean_of_finite(values[env_ids].flatten())
-            values[env_ids] = 0.0
-        self.command_counter[env_ids] = 0
-        self._resample(env_ids)
+            log[name] = mean_of_finite(worlds.take_or_nan(values).flatten())
+            worlds.put(values, 0.0)
+        worlds.put(self.command_counter, 0)
+        self._resample(worlds)
         return log
 
     def _resample_where(self, mask: torch.Tensor) -> None:
         """Resample the commands of the worlds in a mask of shape [num_envs].
 
-        On a GPU this synchronizes the host with the device to get the ids. A term that samples for
-        all worlds and keeps the masked rows can override this method to avoid that.
+        On a GPU this waits for the ids, unless `_resample_command` takes worlds.
         """
-        if len(ids := mask.nonzero().squeeze(-1)):
-            self._resample(ids)
+        worlds = Worlds.masked(mask)
+        if reads_are_free(mask.device):
+            worlds = self._worlds(mask)
+        if worlds:
+            self._resample(worlds)
 
-    def _resample(self, env_ids: torch.Tensor) -> None:
+    def _resample(self, worlds: Worlds) -> None:
         low, high = self.cfg.resampling_time_range
         self._env.random = self.random
-        with self._env.sim.outdating(env_ids):
-            self.time_left[env_ids] = self.random.uniform(low, high, env_ids=env_ids)
-            self._resample_command(env_ids)
-            self.command_counter[env_ids] += 1
+        with self._env.sim.outdating(worlds):
+            worlds.put(self.time_left, self.random.uniform(low, high, env_ids=worlds))
+            given: Any = worlds.for_call(self._resample_command)
+            if given is not None:
+                self._resample_command(given)
+            worlds.put(self.command_counter, worlds.take(self.command_counter) + 1)
 
     def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw the command if `cfg.debug_vis` is set."""
@@ -231,18 +242,27 @@ class CommandManager(BuiltTermManager[CommandTerm]):
             for name, term in self._class_terms.items()
         ]
 
-    def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
+    def compute(self, dt: float | torch.Tensor, env_ids: EnvIds = None) -> None:
         """Advance all commands by `dt` [s]; see `CommandTerm.compute`."""
         for term in self._class_terms.values():
-            term.compute(dt, env_ids)
+            if env_ids is None:
+                term.compute(dt, None)
+                continue
+            given: Any = self._worlds(env_ids).for_call(term.compute)
+            if given is not None:
+                term.compute(dt, given)
 
-    def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
+    def reset(self, env_ids: EnvIds) -> dict[str, torch.Tensor]:  # type: ignore[override]
         """Resample the commands of given worlds; log the means of their metrics, shape []."""
-        return {
-            f"Metrics/{name}/{metric}": value
-            for name, term in self._class_terms.items()
-            for metric, value in term.reset(env_ids).items()
-        }
+        worlds = self._worlds(env_ids)
+        log: dict[str, torch.Tensor] = {}
+        for name, term in self._class_terms.items():
+            given: Any = worlds.for_call(term.reset)
+            if given is None:
+                continue
+            for metric, value in term.reset(given).items():
+                log[f"Metrics/{name}/{metric}"] = value
+        return log
 
     def create_gui(
         self,
@@ -285,6 +305,6 @@ class NullCommandManager(CommandManager):
         self._functions = {}
         self._class_terms = {}
 
-    def reset(self, env_ids: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
+    def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Return an empty log; its values would have shape []."""
         return {}

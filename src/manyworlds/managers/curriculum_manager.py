@@ -6,14 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.validation.worlds import EnvIds
 
 
 @dataclass(kw_only=True)
@@ -36,12 +33,13 @@ class CurriculumManager(ManagerBase[CurriculumTermCfg]):
         self._terms = self._prepare_all(cfg)
         self._log: dict[str, Any] = {}
 
-    def compute(self, env_ids: torch.Tensor | None = None) -> None:
+    def compute(self, env_ids: EnvIds = None) -> None:
         """Run all terms for worlds whose episodes ended, before they are reset; None for all."""
-        if env_ids is None and self._terms:
-            env_ids = torch.arange(self.num_envs, device=self.device)
         for name, term in self._terms.items():
-            value = self._call(name, term, env_ids)
+            given = self._worlds(env_ids).for_call(term.func)
+            if given is None:
+                continue
+            value = self._call(name, term, given)
             if isinstance(value, dict):
                 values = {f"Curriculum/{name}/{key}": item for key, item in value.items()}
             else:

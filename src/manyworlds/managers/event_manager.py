@@ -103,7 +103,7 @@ class EpisodeEvent(ManagerTermBase):
         """Take note of episodes that end; all state is still theirs.
 
         Args:
-            env_ids: ids of the worlds, shape [n]; possibly none.
+            env_ids: ids of the worlds, shape [n], possibly none; see `takes_worlds`.
         """
 
 
@@ -273,15 +273,13 @@ class EventManager(ManagerBase[EventTermCfg]):
         for name in self._prepared:
             self.call(name, self._all_ids[:0])
 
-    def end_episodes(self, env_ids: torch.Tensor) -> None:
-        """Let terms take note of the end of episodes, before anything of their worlds is reset.
-
-        Args:
-            env_ids: ids of the worlds, shape [n].
-        """
+    def end_episodes(self, worlds: Worlds) -> None:
+        """Let terms take note of the end of episodes, before anything of their worlds is reset."""
         for term in self._class_terms.values():
             if isinstance(term, EpisodeEvent):
-                term.end_episodes(env_ids)
+                ended: Any = worlds.for_call(term.end_episodes)
+                if ended is not None:
+                    term.end_episodes(ended)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the given worlds; return values to log, shape []."""
@@ -289,7 +287,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             worlds = self._worlds(env_ids)
             for name, left in self._timers().items():
                 if not self._terms[name].is_global_time:
-                    left[worlds.rows] = self._interval(name, worlds.ids_or_none)
+                    worlds.put(left, self._interval(name, worlds))
         return super().reset(env_ids)
 
     def expire(self) -> None:
@@ -302,7 +300,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         env_ids: EnvIds = None,
         dt: float | None = None,
         global_env_step_count: int | None = None,
-        due: np.ndarray | None = None,
+        due: np.ndarray | torch.Tensor | None = None,
     ) -> None:
         """Apply all events of a mode.
 
@@ -311,7 +309,8 @@ class EventManager(ManagerBase[EventTermCfg]):
             env_ids: the affected worlds; None for all. Not allowed for mode 'interval'.
             dt: time since the last call [s], for modes 'interval' and 'step'.
             global_env_step_count: control steps so far, for mode 'reset'.
-            due: result of `tick` for this `dt`, for mode 'interval'; None calls `tick`.
+            due: result of `tick` for this `dt`, for mode 'interval', on the host or, to be used
+                without a read, on the device; None calls `tick`.
 
         Raises:
             ValueError: an argument that the mode needs is missing, or an argument is given that it
@@ -340,36 +339,39 @@ class EventManager(ManagerBase[EventTermCfg]):
         for i, name in enumerate(names):
             worlds = concerned
             if mode == "reset" and name in self._last_step:
-                worlds = self._ready(name, concerned.ids, global_env_step_count or 0)
+                worlds = self._ready(name, concerned, global_env_step_count or 0)
             if worlds:
                 self._apply_term(name, worlds, following=names[i + 1 :], within=concerned)
                 applied.append((name, worlds))
         self._recompute(applied)
 
-    def _ready(self, name: str, env_ids: torch.Tensor, step: int) -> Worlds:
-        """Return the given worlds whose last event is old enough; synchronizes with the device."""
+    def _ready(self, name: str, worlds: Worlds, step: int) -> Worlds:
+        """Return the given worlds whose last event is old enough; ids wait for the device."""
         last = self._last_step[name]
-        waited = step - last[env_ids] >= self._terms[name].min_step_count_between_reset
-        ids = env_ids[waited]
-        last[ids] = step
-        return self._worlds(ids)
+        waited = step - worlds.take(last) >= self._terms[name].min_step_count_between_reset
+        if worlds.is_masked:
+            ready = Worlds.masked(worlds.mask & waited)
+        else:
+            ready = self._worlds(worlds.ids[waited])
+        ready.put(last, step)
+        return ready
 
-    def _apply_intervals(self, due: np.ndarray) -> None:
+    def _apply_intervals(self, due: np.ndarray | torch.Tensor) -> None:
         """Apply the events of mode 'interval' that are due, and begin their next intervals.
 
         Args:
             due: result of `tick`.
         """
-        if not due.any():
-            return
         applied: list[tuple[str, Worlds]] = []
         for (name, left), row in zip(self._timers().items(), due, strict=True):
-            if not row.any():
+            if isinstance(row, np.ndarray) and not row.any():
                 continue
             # Drawn for all worlds, so that no index is needed; only expired timers take part.
             expired = left <= 0.0
             torch.where(expired, self._interval(name, expired), left, out=left)
-            if self._terms[name].is_global_time:
+            if isinstance(row, torch.Tensor):
+                worlds = Worlds.masked(row)
+            elif self._terms[name].is_global_time:
                 worlds = self._worlds(None)
             else:
                 worlds = self._worlds(np.flatnonzero(row))
@@ -382,14 +384,18 @@ class EventManager(ManagerBase[EventTermCfg]):
     ) -> None:
         """Apply a term in some worlds; other terms of its mode follow in the worlds `within`."""
         term = self._terms[name]
-        ids = worlds.ids if term.mode == "reset" else worlds.ids_or_none
+        given: Any = worlds.for_term(term.func)
+        if term.mode == "reset" or worlds.is_masked:
+            given = worlds.for_call(term.func)
+            if given is None:
+                return
         if self._memory is None:
-            self._call(name, term, ids)
+            self._call(name, term, given)
         else:
             # Terms that wait between resets may not run.
             sure = [other for other in following if other not in self._last_step]
             with self._memory.applying(name, worlds, sure, within if sure else worlds):
-                self._call(name, term, ids)
+                self._call(name, term, given)
         self._env.sim.outdate(worlds)  # terms that follow read what this one has written
 
     def call(self, name: str, env_ids: torch.Tensor | None) -> None:
@@ -462,7 +468,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             for name, left in self._timers().items():
                 left.copy_(timers[name])
 
-    def _interval(self, name: str, env_ids: torch.Tensor | None = None) -> torch.Tensor:
+    def _interval(self, name: str, env_ids: Worlds | torch.Tensor | None = None) -> torch.Tensor:
         """Draw the time until a term's next event [s], shape [n], or [1] if worlds share it."""
         term = self._terms[name]
         assert term.interval_range_s is not None

@@ -90,12 +90,12 @@ class EventMemory(Stateful):
         """
         row = self._rows.get(name)
         if row is not None:
-            self._start[row, worlds.rows] = self._streams[name].states[worlds.rows]
+            worlds.put(self._start[row], worlds.take(self._streams[name].states))
         with self._not_repeating((name, *following), within):
             yield
         if row is not None:
             self._count += 1
-            self._last[row, worlds.rows] = self._count
+            worlds.put(self._last[row], self._count)
 
     @contextlib.contextmanager
     def _not_repeating(self, names: Sequence[str], worlds: Worlds) -> Iterator[None]:

@@ -19,7 +19,7 @@ from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import near_matches
-from manyworlds.validation.worlds import EnvIds, Worlds
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -90,7 +90,9 @@ class _OfEnv(Stateful):
         self.device = env.device
 
     def _worlds(self, env_ids: EnvIds) -> Worlds:
-        return Worlds.of(env_ids, self.num_envs, self.device)
+        if isinstance(env_ids, Worlds):
+            return env_ids
+        return Worlds(env_ids, self.num_envs, self.device)
 
 
 class ManagerTermBase(_OfEnv):
@@ -111,6 +113,7 @@ class ManagerTermBase(_OfEnv):
         """Name of the term's class."""
         return type(self).__name__
 
+    @takes_worlds
     def reset(self, env_ids: torch.Tensor | None = None) -> Any:
         """Reset the state of the given worlds; None for all."""
 
@@ -197,11 +200,11 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset the terms in given worlds; return values to log of their episodes, shape []."""
         if self._class_terms:
-            ids = self._worlds(env_ids).ids_or_none
+            worlds = self._worlds(env_ids)
             for name, term in self._class_terms.items():
                 if hasattr(term, "reset"):
                     self._env.random = self._streams[name]
-                    term.reset(ids)
+                    term.reset(worlds.for_term(term.reset))
         return {}
 
     def saved_values(self) -> dict[str, object]:
@@ -225,8 +228,13 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     def state_parts(self) -> Iterator[tuple[str, object]]:
         """Yield the parts that `state_dict` saves, and all terms; see `Stateful.state_parts`."""
         yield from super().state_parts()
-        for name, term in {**self._functions, **self._class_terms}.items():
+        for name, term in self.term_objects.items():
             yield f" term '{name}'", term
+
+    @property
+    def term_objects(self) -> dict[str, object]:
+        """Functions and objects of the terms, by name; those of groups as 'group/name'."""
+        return {**self._functions, **self._class_terms}
 
     def _stateful_terms(self) -> Iterator[tuple[str, Any]]:
         for name, term in self._class_terms.items():

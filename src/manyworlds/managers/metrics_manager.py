@@ -121,19 +121,21 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         super().reset(env_ids)
         if not self._terms:
             return {}
-        ids = self._worlds(env_ids).rows
-        count = self._step_count[ids]
+        worlds = self._worlds(env_ids)
+        count = worlds.take(self._step_count)
         by = self._reduced_by
-        result = self._sums[:, ids]
+        result = worlds.take(self._sums, dim=1)
         result = torch.where(by["mean"], result / count.clamp(min=1), result)
-        result = torch.where(by["last"], self._values[:, ids], result)
+        result = torch.where(by["last"], worlds.take(self._values, dim=1), result)
         if self._has_max:
-            peak = torch.where(count > 0, self._episode_max[:, ids], 0.0)
+            peak = torch.where(count > 0, worlds.take(self._episode_max, dim=1), 0.0)
             result = torch.where(by["max"], peak, result)
-            self._episode_max[:, ids] = -torch.inf
-        self._sums[:, ids] = 0.0
-        self._values[:, ids] = 0.0
-        self._step_count[ids] = 0
+            worlds.put(self._episode_max, -torch.inf, dim=1)
+        if worlds.is_masked:
+            result = torch.where(worlds.mask, result, torch.nan)
+        worlds.put(self._sums, 0.0, dim=1)
+        worlds.put(self._values, 0.0, dim=1)
+        worlds.put(self._step_count, 0)
         means = mean_of_finite(result).unbind()
         return {f"Episode_Metrics/{n}": m for n, m in zip(self._terms, means, strict=True)}
 

@@ -85,7 +85,7 @@ class NotFiniteReport:
             if policy == "error":
                 raise ValueError(f"{message}, and its nan_policy is 'error': {remedy}.")
             self._named.add(key)
-            warnings.warn(f"{message}, {manager.not_finite_effect}: {remedy}.", stacklevel=4)
+            warnings.warn(f"{message}, {manager.not_finite_effect}: {remedy}.", stacklevel=6)
 
 
 def is_not_finite(values: torch.Tensor) -> torch.Tensor:

@@ -25,7 +25,7 @@ from manyworlds.managers.observation_pipeline import (
 from manyworlds.signals import NoiseCfg, NoiseModelCfg
 from manyworlds.utils.declared import declared
 from manyworlds.utils.state import Stateful, WorldFlags, changing_only
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -120,8 +120,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         self._calls: dict[str, list[_Call]] = {}
         self._nan_stages: dict[str, NanStage | None] = {}
         self._obs_buffer: dict[str, GroupObs] = {}
-        self._began_anew: dict[str, torch.Tensor] = {}
-        self._all_ids = torch.arange(self.num_envs, device=self.device)
+        self._began_anew: dict[str, Worlds] = {}
         self.group_obs_term_dim = {}
         for name, group in self._groups.items():
             self._build_group(name, group)
@@ -335,27 +334,27 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             self._obs_buffer[group_name] = obs
             return obs
         # Only worlds that begin an episode are observed anew.
-        ids = began
+        beginning = began
         if update_history:
-            ids = self._worlds(env_ids).ids
+            beginning = self._worlds(env_ids)
             if began is not None:
-                ids = torch.cat([began, ids])
-        if ids is None:
+                beginning = beginning.union(began)
+        if beginning is None:
             return last
-        with self._env.random_streams.only(self._worlds(ids).mask):
-            obs = self._compute_group(group_name, group, ids)
-        obs = _merge(last, obs, ids)
+        with self._env.random_streams.only(beginning.mask):
+            obs = self._compute_group(group_name, group, beginning)
+        obs = _merge(last, obs, beginning)
         self._obs_buffer[group_name] = obs
         return obs
 
     def _compute_group(
-        self, name: str, group: ObservationGroupCfg, ids: torch.Tensor | None
+        self, name: str, group: ObservationGroupCfg, beginning: Worlds | None
     ) -> GroupObs:
         values: dict[str, torch.Tensor] = {}
         for term, label, cfg, pipeline in self._calls[name]:
             value = self._call(label, cfg)
             if pipeline.works:
-                value = pipeline(value, ids)
+                value = pipeline(value, beginning)
             values[term] = value
         check = self._nan_stages[name]
         if group.concatenate_terms:
@@ -385,19 +384,21 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             if worlds.is_all:
                 self._obs_buffer.pop(name, None)
             elif name in self._obs_buffer:
-                before = self._began_anew.get(name, self._all_ids[:0])
-                self._began_anew[name] = torch.cat([before, worlds.ids])
+                before = self._began_anew.get(name, worlds)
+                self._began_anew[name] = before.union(worlds)
         return super().reset(worlds)
 
     def saved_values(self) -> dict[str, object]:
         """Return delays, histories and noise, and the last observation."""
-        last = {"_obs_buffer": self._obs_buffer, "_began_anew": self._began_anew}
+        began = {name: worlds.ids for name, worlds in self._began_anew.items()}
+        last = {"_obs_buffer": self._obs_buffer, "_began_anew": began}
         return {**super().saved_values(), **last}
 
     def state_of_world(self, env_id: int | torch.Tensor, num_envs: int) -> dict[str, object]:
         """Return the part of the state that belongs to one world, or to several."""
         began: dict[str, object] = {}
-        for name, ids in self._began_anew.items():
+        for name, worlds in self._began_anew.items():
+            ids = worlds.ids
             if isinstance(env_id, torch.Tensor):
                 began[name] = WorldFlags(torch.isin(env_id.to(ids.device), ids))
             else:
@@ -409,7 +410,8 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         super().load_state_dict(state)
         # New tensors: callers may still hold the current ones.
         self._obs_buffer = _clone(state["_obs_buffer"], self.device)
-        self._began_anew = _clone(state["_began_anew"], self.device)
+        began = _clone(state["_began_anew"], self.device)
+        self._began_anew = {name: self._worlds(ids) for name, ids in began.items()}
 
     def _no_group(self, name: str) -> ValueError:
         return ValueError(f"No observation group '{name}'. Available: {[*self._groups]}.")
@@ -421,12 +423,18 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             yield f"{self.kind} group '{name}' {dim}", ("index", "name", "shape"), rows
 
 
-def _merge(last: GroupObs, new: GroupObs, ids: torch.Tensor) -> GroupObs:
-    """Return a copy of `last` with the rows `ids` replaced by `new`."""
+def _merge(last: GroupObs, new: GroupObs, worlds: Worlds) -> GroupObs:
+    """Return a copy of `last` with the rows of some worlds replaced by those of `new`."""
     if isinstance(last, torch.Tensor) and isinstance(new, torch.Tensor):
-        return last.index_copy(0, ids, new[ids])
+        merged = last.clone()
+        worlds.put(merged, worlds.take(new))
+        return merged
     assert isinstance(last, dict) and isinstance(new, dict)
-    return {term: value.index_copy(0, ids, new[term][ids]) for term, value in last.items()}
+    merged_terms: dict[str, torch.Tensor] = {}
+    for term, value in last.items():
+        merged_terms[term] = value.clone()
+        worlds.put(merged_terms[term], worlds.take(new[term]))
+    return merged_terms
 
 
 def _clone(value: Any, device: torch.device | None = None) -> Any:

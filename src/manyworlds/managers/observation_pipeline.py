@@ -140,28 +140,28 @@ class ObservationPipeline(Stateful):
             )
         super().load_state_dict(state)
 
-    def __call__(self, value: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:
+    def __call__(self, value: torch.Tensor, beginning: Worlds | None) -> torch.Tensor:
         """Process the values of a control step; return the observation, shape [num_envs, ...].
 
         Args:
             value: values that the term returned, shape [num_envs, ...].
-            ids: worlds whose episode begins with this value; delays and histories of the others
-                do not change. None advances all worlds by one step.
+            beginning: worlds whose episode begins with this value; delays and histories of the
+                others do not change. None advances all worlds by one step.
         """
         for stage in self._stages:
             value = stage(value)
         if self._delay is not None:
-            if ids is None:
+            if beginning is None:
                 self._delay.append(value)
                 value = self._delay.compute()
             else:
-                self._delay.backfill(value[ids], ids)
+                self._delay.backfill(beginning.take(value), beginning)
                 value = self._delay.peek()
         if self._history is not None:
-            if ids is None:
+            if beginning is None:
                 self._history.append(value)
             else:
-                self._history.backfill(value[ids], ids)
+                self._history.backfill(beginning.take(value), beginning)
             value = self._history.buffer
             if self._flatten:
                 value = value.flatten(1)
@@ -170,7 +170,7 @@ class ObservationPipeline(Stateful):
     def reset(self, worlds: Worlds) -> None:
         """Reset noise, delay and history of the given worlds."""
         if self._noise is not None:
-            self._noise.reset(worlds.ids_or_none)
+            self._noise.reset(worlds.for_term(self._noise.reset))
         for buffer in (self._delay, self._history):
             if buffer is not None:
                 buffer.reset(worlds)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBase, ManagerTermBaseCfg
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -81,15 +82,19 @@ class RecorderManager(ManagerBase[RecorderTermCfg]):
             raise KeyError(self._missing(name, self._terms))
         return self._class_terms[name]
 
-    def record_pre_reset(self, env_ids: torch.Tensor) -> None:
+    def record_pre_reset(self, env_ids: EnvIds) -> None:
         """Call `record_pre_reset` of all recorders for worlds whose episodes ended."""
         for term in self._class_terms.values():
-            term.record_pre_reset(env_ids)
+            given: Any = self._worlds(env_ids).for_call(term.record_pre_reset)
+            if given is not None:
+                term.record_pre_reset(given)
 
-    def record_post_reset(self, env_ids: torch.Tensor) -> None:
+    def record_post_reset(self, env_ids: EnvIds) -> None:
         """Call `record_post_reset` of all recorders for worlds whose episodes begin."""
         for term in self._class_terms.values():
-            term.record_post_reset(env_ids)
+            given: Any = self._worlds(env_ids).for_call(term.record_post_reset)
+            if given is not None:
+                term.record_post_reset(given)
 
     def record_post_step(self) -> None:
         """Call `record_post_step` of all recorders."""

@@ -11,7 +11,7 @@ import torch
 
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
 from manyworlds.managers.not_finite import is_not_finite
-from manyworlds.validation.worlds import EnvIds, assign
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -125,8 +125,8 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         If the environment has no episode length, log the mean sum.
         """
         worlds = self._worlds(env_ids)
-        means = self._sums[worlds.rows].mean(dim=0) / (self._env.max_episode_length_s or 1.0)
+        means = worlds.mean(self._sums) / (self._env.max_episode_length_s or 1.0)
         log = {f"Episode_Reward/{name}": means[i] for i, name in enumerate(self._terms)}
-        assign(self._sums, 0.0, worlds)
+        worlds.put(self._sums, 0.0)
         super().reset(worlds)
         return log

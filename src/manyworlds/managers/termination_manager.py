@@ -94,15 +94,17 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
 
     def clear(self, env_ids: EnvIds = None) -> None:
         """Forget which terms ended episodes in the given worlds in the last step."""
-        rows = self._worlds(env_ids).rows
-        self._dones[:, rows] = False
-        self._terminated[rows] = False
-        self._time_outs[rows] = False
+        worlds = self._worlds(env_ids)
+        worlds.put(self._dones, False, dim=1)
+        worlds.put(self._terminated, False)
+        worlds.put(self._time_outs, False)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset given worlds; log the number of their episodes that each term ended, shape []."""
         worlds = self._worlds(env_ids)
-        counts = self._dones[:, worlds.rows].sum(dim=1)
+        counts = worlds.sum(self._dones, dim=1)
+        if worlds.is_masked:  # there may be none, of which there is nothing to log
+            counts = torch.where(worlds.mask.any(), counts.float(), torch.nan)
         log = {f"Episode_Termination/{name}": counts[i] for i, name in enumerate(self._terms)}
         super().reset(worlds)
         return log

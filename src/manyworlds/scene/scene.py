@@ -339,12 +339,13 @@ class Scene(Stateful):
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the data that entities and sensors carry over from step to step."""
-        if env_ids is None:
+        worlds = Worlds.of(env_ids, self.num_envs, self.device)
+        if worlds.is_all:
             self._since_control = 0.0
         for entity in self.entities.values():
-            entity.reset(env_ids)
+            entity.reset(worlds.for_term(entity.reset))
         for sensor in self.sensors.values():
-            sensor.reset(env_ids)
+            sensor.reset(worlds.for_term(sensor.reset))
 
     def update(self, dt: float) -> None:
         """Advance the time-dependent state of entities and sensors by `dt` [s]."""
@@ -366,7 +367,8 @@ class Scene(Stateful):
         Every call of the simulation that changes worlds does so automatically.
         """
         for sensor in self.sensors.values():
-            sensor.invalidate(env_ids)
+            worlds = Worlds.of(env_ids, self.num_envs, self.device)
+            sensor.invalidate(worlds.for_term(sensor.invalidate))
 
     def write_data_to_sim(self, env_ids: EnvIds = None) -> None:
         """Write the entities' targets to the simulation's controls.

@@ -16,7 +16,7 @@ from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
 from manyworlds.validation.checks import check_count
 from manyworlds.validation.names import match_ids, near_matches, resolve_matching_names
-from manyworlds.validation.worlds import EnvIds, Worlds, as_index
+from manyworlds.validation.worlds import EnvIds, Worlds, as_index, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -261,6 +261,7 @@ class ContactSensor(Sensor[ContactData]):
                 shape = (self.cfg.history_length, *now[name].shape)
                 self._history[name] = torch.zeros(shape, device=device)
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear times and histories of the given worlds."""
         super().reset(env_ids)

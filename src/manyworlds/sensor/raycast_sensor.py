@@ -26,7 +26,7 @@ from manyworlds.utils.debug_visualizer import Color
 from manyworlds.utils.math import dot, matrix_from_quat, quat_from_matrix
 from manyworlds.utils.overrides import overrides
 from manyworlds.validation.host_reads import reads_are_free
-from manyworlds.validation.worlds import EnvIds, assign
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -333,11 +333,13 @@ class RayCastSensor(Sensor[RayCastData]):
         self._ctx = ctx
         ctx.add_raycast(self)
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset the given worlds; rays of the other worlds are not cast again."""
         super().reset(env_ids)
         self._forget(env_ids)
 
+    @takes_worlds
     def invalidate(self, env_ids: EnvIds = None) -> None:
         """Mark data of these worlds as outdated, after a change between updates."""
         super().invalidate(env_ids)
@@ -466,10 +468,13 @@ class RayCastSensor(Sensor[RayCastData]):
         return origins.flatten(1, 2), directions.flatten(1, 2), pos, mat
 
     def _forget(self, env_ids: EnvIds) -> None:
-        if env_ids is None:
+        if self._fresh is None:
+            return
+        worlds = Worlds.of(env_ids, len(self._fresh), self._fresh.device)
+        if worlds.is_all:
             self._fresh = None
-        elif self._fresh is not None:
-            assign(self._fresh[:, None], False, env_ids)
+        else:
+            worlds.put(self._fresh, False)
 
 
 def _turned(turn: torch.Tensor, vectors: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:

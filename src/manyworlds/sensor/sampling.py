@@ -108,9 +108,10 @@ class Sampler(Stateful, Generic[T]):
 
     def reset(self, env_ids: EnvIds) -> None:
         """Discard the samples of the given worlds and draw their latencies; new samples are due."""
-        self._draw_latency(self.expire(env_ids))
+        worlds = Worlds.of(env_ids, len(self._rows), self._rows.device)
+        self._draw_latency(self.expire(worlds))
         for model in self._noise.values():
-            model.reset(env_ids)
+            model.reset(worlds.for_term(model.reset))
 
     def expire(self, env_ids: EnvIds) -> torch.Tensor:
         """Discard the samples of the given worlds; return their mask, shape [num_envs]."""

@@ -17,7 +17,7 @@ from manyworlds.sim.views import DataView, ModelView
 from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.world_random import WorldRandom
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -180,6 +180,7 @@ class Sensor(ABC, Generic[T], Stateful):
         """Draw latencies and noise from these random numbers, from now on."""
         self._random = random
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Discard the samples of the given worlds; those of the others are kept."""
         self._invalidate_cache()
@@ -200,6 +201,7 @@ class Sensor(ABC, Generic[T], Stateful):
             return False
         return self._sampler.is_due(dt)
 
+    @takes_worlds
     def invalidate(self, env_ids: EnvIds = None) -> None:
         """Mark data of these worlds as outdated, after a change between updates.
 

@@ -86,12 +86,12 @@ class CircularBuffer(Stateful):
         self._data[self._newest] = data
         self._length.add_(1).clamp_(max=self.max_length)
 
-    def backfill(self, data: torch.Tensor, batch_ids: torch.Tensor) -> None:
+    def backfill(self, data: torch.Tensor, batch_ids: EnvIds) -> None:
         """Restart the history of some rows with one value, without appending to the others.
 
         Args:
             data: the values, shape [n, ...].
-            batch_ids: the row ids, shape [n].
+            batch_ids: the n rows.
 
         Raises:
             RuntimeError: nothing has been appended yet.
@@ -99,17 +99,17 @@ class CircularBuffer(Stateful):
         """
         if self._data is None:
             raise RuntimeError("Cannot backfill an empty buffer: call append() first.")
-        count = self._rows[batch_ids].shape[0]
-        self._check(data, (count, *self._data.shape[2:]))
-        self._data[self._newest, batch_ids] = data.to(self._data)
-        self._length[batch_ids] = 1
+        rows = Worlds.of(batch_ids, self.batch_size, self._device)
+        self._check(data, (rows.num_rows, *self._data.shape[2:]))
+        rows.put(self._data[self._newest], data.to(self._data))
+        rows.put(self._length, 1)
 
     def reset(self, batch_ids: EnvIds = None) -> None:
         """Clear the values of some rows, or of all; they read as zero until the next `append`."""
-        rows = Worlds.of(batch_ids, self.batch_size, self._device).rows
-        self._length[rows] = 0
+        rows = Worlds.of(batch_ids, self.batch_size, self._device)
+        rows.put(self._length, 0)
         if self._data is not None:
-            self._data[self._newest][rows] = 0
+            rows.put(self._data[self._newest], 0)
 
     def __getitem__(self, key: torch.Tensor | int) -> torch.Tensor:
         """Return the value of each row `key` appends ago, shape [batch_size, ...]; 0 is the newest.

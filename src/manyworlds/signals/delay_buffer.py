@@ -80,12 +80,12 @@ class DelayBuffer(Stateful):
             self._lags = torch.zeros(batch_size, dtype=torch.long, device=device)
             self._step_count = torch.zeros(clocks, dtype=torch.long, device=device)
             self._phase = torch.zeros_like(self._step_count)
-        self._begin_anew(None)
+        self._begin_anew(Worlds(None, batch_size, device))
 
     def draw_from(self, random: WorldRandom, name: str) -> None:
         """Draw all lags anew, from now on from the stream of a name, and not from a generator."""
         self._random = random.stream(name, shared=self._shared)
-        self._begin_anew(None)
+        self._begin_anew(Worlds(None, len(self._lags), self._lags.device))
 
     @property
     def is_initialized(self) -> bool:
@@ -104,22 +104,22 @@ class DelayBuffer(Stateful):
             lags: lags [steps], one for all rows or shape [n].
             batch_ids: the n row ids; None for all rows.
         """
-        rows = Worlds.of(batch_ids, len(self._lags), self._lags.device).rows
+        rows = Worlds.of(batch_ids, len(self._lags), self._lags.device)
         lags = torch.as_tensor(lags, dtype=torch.long, device=self._lags.device)
-        self._lags[rows] = lags.clamp(self.min_lag, self.max_lag)
+        rows.put(self._lags, lags.clamp(self.min_lag, self.max_lag))
 
     def reset(self, batch_ids: EnvIds = None) -> None:
         """Clear the values of some rows, or of all, and draw their lags."""
-        worlds = Worlds.of(batch_ids, len(self._lags), self._lags.device)
-        self._buffer.reset(worlds.rows)
-        if worlds.is_all or not self._shared:
-            self._begin_anew(worlds.ids_or_none)
+        rows = Worlds.of(batch_ids, len(self._lags), self._lags.device)
+        self._buffer.reset(rows)
+        if rows.is_all or not self._shared:
+            self._begin_anew(rows)
 
     def append(self, data: torch.Tensor) -> None:
         """Append one value to every row, shape [batch_size, ...]."""
         self._buffer.append(data)
 
-    def backfill(self, data: torch.Tensor, batch_ids: torch.Tensor) -> None:
+    def backfill(self, data: torch.Tensor, batch_ids: EnvIds) -> None:
         """Restart some rows with values of shape [n, ...]; see `CircularBuffer.backfill`."""
         self._buffer.backfill(data, batch_ids)
 
@@ -152,21 +152,23 @@ class DelayBuffer(Stateful):
         if not self.is_initialized:
             raise RuntimeError("Buffer not initialized: call append() before reading.")
 
-    def _begin_anew(self, batch_ids: torch.Tensor | None) -> None:
+    def _begin_anew(self, rows: Worlds) -> None:
         """Draw the lags of some rows, or of all, and restart their clocks."""
-        rows = slice(None) if batch_ids is None else batch_ids
-        self._lags[rows] = self._integers(self.min_lag, self.max_lag, batch_ids)
-        self._step_count[rows] = 0
+        rows.put(self._lags, self._integers(self.min_lag, self.max_lag, rows))
+        if self._shared:
+            self._step_count.zero_()
+        else:
+            rows.put(self._step_count, 0)
         if self._random_phase:
-            self._phase[rows] = self._integers(0, self.update_period - 1, batch_ids)
+            rows.put(self._phase, self._integers(0, self.update_period - 1, rows))
 
-    def _integers(self, low: int, high: int, batch_ids: torch.Tensor | None = None) -> torch.Tensor:
-        """Draw integers from [low, high], one for each clock of the rows."""
+    def _integers(self, low: int, high: int, rows: Worlds | None = None) -> torch.Tensor:
+        """Draw integers from [low, high], one for each clock of the rows; None for all."""
         if self._random is not None:
-            return self._random.integers(low, high + 1, env_ids=batch_ids)
+            return self._random.integers(low, high + 1, env_ids=rows)
         count = len(self._step_count)
-        if batch_ids is not None:
-            count = len(batch_ids)
+        if rows is not None and not self._shared:
+            count = rows.num_rows
         return torch.randint(low, high + 1, (count,), **self._source).to(self._lags.device)
 
     def _unit(self) -> torch.Tensor:

@@ -9,7 +9,7 @@ import torch
 
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.world_random import WorldRandom
-from manyworlds.validation.worlds import EnvIds, Worlds
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.signals import noise_cfg
@@ -36,6 +36,7 @@ class NoiseModel(Stateful):
         """Draw from the stream of a name from now on, and not from torch's generator."""
         self._noise_cfg = self._noise_cfg.to(self._device, random.stream(name))
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Start a new episode in some worlds, or in all."""
 
@@ -74,6 +75,7 @@ class NoiseModelWithAdditiveBias(NoiseModel):
         self._random = random
         self._bias_noise_cfg = self._bias_noise_cfg.to(self._device, random.stream(f"{name}/bias"))
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Sample the biases of some worlds, or of all, for a new episode."""
         if self._bias is None:
@@ -82,7 +84,7 @@ class NoiseModelWithAdditiveBias(NoiseModel):
         only = self._random.only(worlds.mask) if self._random else contextlib.nullcontext()
         with only:
             drawn = self._bias_noise_cfg.apply(torch.zeros_like(self._bias))
-        self._bias[worlds.rows] = drawn[worlds.rows]
+        worlds.put(self._bias, worlds.take(drawn))
 
     def __call__(self, data: torch.Tensor) -> torch.Tensor:
         """Return `data` with noise and bias, shape [num_envs, ...]; `data` is unchanged.

@@ -106,6 +106,7 @@ class Simulation:
             self._recorder = FlightRecorder(self.cfg.nan_guard, self._engine, self._variants)
         self._sensor_context: AttachedSensors | None = None
         self._outdated: Worlds | None = None
+        self._everywhere = Worlds(None, num_envs, self._engine.device)
         self._data = DataView(self._engine)
         self._model = ModelView(self._engine, self._default_rows)
 
@@ -249,7 +250,7 @@ class Simulation:
         stepper.step(nsubsteps, refresh)
         if self._outdated is not None:
             self._set_outdated(None)
-        self._data.changed(None)
+        self._data.changed(self._everywhere)
 
     @property
     def _ready_engine(self) -> Engine:
@@ -259,7 +260,9 @@ class Simulation:
         return self._engine
 
     def _worlds(self, env_ids: EnvIds) -> Worlds:
-        return Worlds.of(env_ids, self.num_envs, self._engine.device)
+        if isinstance(env_ids, Worlds):
+            return env_ids
+        return Worlds(env_ids, self.num_envs, self._engine.device)
 
     def forward(self, env_ids: EnvIds = None) -> None:
         """Compute derived fields at the present state, without integrating.
@@ -274,10 +277,10 @@ class Simulation:
                 self._set_outdated(None)
             self._ready_engine.forward(worlds)
             if outdated is not None and not worlds.is_all:
-                left = np.setdiff1d(outdated.host_ids, worlds.host_ids)
-                if left.size:
-                    self._set_outdated(self._worlds(left))
-            self._data.changed(worlds.ids_or_none)
+                left = outdated.without(worlds)
+                if left is not None:
+                    self._set_outdated(left)
+            self._data.changed(worlds)
 
     def outdate(self, env_ids: EnvIds = None) -> None:
         """Mark derived fields of some worlds as outdated, because their state was written.
@@ -292,11 +295,12 @@ class Simulation:
         worlds = self._worlds(env_ids)
         if not worlds:
             return
-        if self._outdated is not None:
-            worlds = self._outdated.union(worlds)
-        if worlds is not self._outdated:
+        outdated = self._outdated
+        if outdated is not worlds:
+            if outdated is not None:
+                worlds = outdated.union(worlds)
             self._set_outdated(worlds)
-        self._data.changed(worlds.ids_or_none)
+        self._data.changed(worlds)
 
     @contextlib.contextmanager
     def outdating(self, env_ids: EnvIds) -> Iterator[None]:
@@ -335,7 +339,7 @@ class Simulation:
             if self._recorder is not None:
                 self._recorder.before_restart(worlds)
             self._engine.reset(worlds)
-            self._data.changed(worlds.ids_or_none)
+            self._data.changed(worlds)
 
     def contacts(self, env_ids: EnvIds = None) -> Contacts:
         """Return all contacts at the present state, with their forces.
@@ -500,7 +504,7 @@ class Simulation:
         self._ready_engine.recompute_constants(level, worlds)
         if len(self._engine.expanded) > before:
             self._model.clear_cache()
-        self._data.changed(worlds.ids_or_none)
+        self._data.changed(worlds)
 
     def get_default_field(self, field: str) -> torch.Tensor:
         """Return a new tensor with the compiled value of a model field, shape `(...)` of one world.
@@ -585,7 +589,7 @@ class Simulation:
             self.after_assignment(entity, ids)
         self._variants.complete(entity, changed)
         self._model.clear_cache()
-        self._data.changed(ids)
+        self._data.changed(self._worlds(ids))
 
     def variant_fields(self, entity: str) -> frozenset[str]:
         """Return the model fields in which an entity's variants differ; empty without variants.
@@ -665,7 +669,7 @@ class Simulation:
             variants, rest = self._variants.split(state, worlds)
             self._engine.load_state_dict(rest, worlds)
             self._variants.take(variants, worlds)
-            self._data.changed(worlds.ids_or_none)
+            self._data.changed(worlds)
 
     def bound_tensors(self) -> list[torch.Tensor]:
         """Return the tensors of `data` and `model` accessed so far, in their fields' shapes."""

@@ -16,6 +16,7 @@ import torch
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 from manyworlds.sim.fields.shared import STATE_FIELDS
 from manyworlds.sim.torch_array import TorchArray
+from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
     from manyworlds.sim.engines.engine import Engine
@@ -118,7 +119,7 @@ class DataView(StructView[Any]):
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._watchers: list[Callable[[torch.Tensor | None], None]] = []
+        self._watchers: list[Callable[[Worlds], None]] = []
         self._before_derived: Callable[[], object] | None = None
         # Tensors of fields that are not state; no attributes while an action precedes an access.
         self._derived: dict[str, object] = {}
@@ -128,19 +129,19 @@ class DataView(StructView[Any]):
         """The view itself."""
         return self
 
-    def on_change(self, watcher: Callable[[torch.Tensor | None], None]) -> None:
+    def on_change(self, watcher: Callable[[Worlds], None]) -> None:
         """Register a callback for calls of the simulation that change worlds.
 
         Args:
-            watcher: function that takes the ids of the changed worlds, or None for all.
+            watcher: function that takes the changed worlds.
         """
         if watcher not in self._watchers:
             self._watchers.append(watcher)
 
-    def changed(self, env_ids: torch.Tensor | None) -> None:
-        """Call the watchers with the ids of the changed worlds; None for all."""
+    def changed(self, worlds: Worlds) -> None:
+        """Call the watchers with the worlds that have changed."""
         for watcher in self._watchers:
-            watcher(env_ids)
+            watcher(worlds)
 
     def before_derived(self, action: Callable[[], object] | None) -> None:
         """Call an action before each access to a field that is not state; None for no action."""

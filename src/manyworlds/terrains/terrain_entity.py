@@ -19,7 +19,7 @@ from manyworlds.terrains.terrain_generator import TerrainGenerator, TerrainGener
 from manyworlds.terrains.utils import spiral_origins
 from manyworlds.utils.devices import as_device
 from manyworlds.utils.world_random import WorldRandom
-from manyworlds.validation.worlds import Worlds
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 _DEFAULT_PLANE_TEXTURE = TextureCfg(
     name="groundplane",
@@ -222,7 +222,7 @@ class TerrainEntity(Entity):
 
     def update_env_origins(
         self,
-        env_ids: torch.Tensor | slice | None,
+        env_ids: EnvIds,
         move_up: torch.Tensor,
         move_down: torch.Tensor,
     ) -> None:
@@ -246,7 +246,7 @@ class TerrainEntity(Entity):
 
     def randomize_env_origins(
         self,
-        env_ids: torch.Tensor | slice | None,
+        env_ids: EnvIds,
         levels: tuple[int, int] | None = None,
         shares: Mapping[str, float] | None = None,
     ) -> None:
@@ -333,15 +333,15 @@ class TerrainEntity(Entity):
         kind, difficulty, _ = self._generator.cell(row, col)
         return kind, row, col, difficulty
 
-    def _mask(self, env_ids: torch.Tensor | slice | None) -> torch.Tensor:
+    def _mask(self, env_ids: EnvIds) -> torch.Tensor:
         return Worlds.of(env_ids, len(self.terrain_levels), self.terrain_levels.device).mask
 
-    def _spread(self, env_ids: torch.Tensor | slice | None, values: torch.Tensor) -> torch.Tensor:
+    def _spread(self, env_ids: EnvIds, values: torch.Tensor) -> torch.Tensor:
         """Return one value per world from one per id; zero for the other worlds."""
-        if env_ids is None or (isinstance(env_ids, torch.Tensor) and env_ids.dtype == torch.bool):
+        if isinstance(env_ids, torch.Tensor) and env_ids.dtype == torch.bool:
             return values
         spread = torch.zeros_like(self.terrain_levels)
-        spread[Worlds.of(env_ids, len(spread), spread.device).rows] = values
+        Worlds.of(env_ids, len(spread), spread.device).put(spread, values)
         return spread
 
     def _weights(self, shares: Mapping[str, float]) -> torch.Tensor:

@@ -22,6 +22,7 @@ import torch
 
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.host_reads import reads_are_free
+from manyworlds.validation.worlds import Worlds, takes_worlds
 
 _Bound: TypeAlias = "torch.Tensor | float"  # quoted: torch is loaded at its first use
 
@@ -76,12 +77,13 @@ class RandomStream:
         if reads_are_free(states.device):
             self._host = states.numpy().view(np.uint64)
 
+    @takes_worlds
     def uniform(
         self,
         low: _Bound = 0.0,
         high: _Bound = 1.0,
         shape: tuple[int, ...] = (),
-        env_ids: torch.Tensor | None = None,
+        env_ids: Worlds | torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Draw from [low, high), shape [n, *shape].
 
@@ -89,17 +91,18 @@ class RandomStream:
             low: lower bound; it broadcasts to the result.
             high: upper bound, likewise.
             shape: shape of the numbers of one world.
-            env_ids: ids of the n worlds; or a mask of shape [num_envs], which draws for all
-                worlds and moves the streams of its worlds alone; None for all.
+            env_ids: ids of the n worlds, or `Worlds`; or a mask of shape [num_envs], which draws
+                for all worlds and moves the streams of its worlds alone; None for all.
         """
         return low + (high - low) * self._unit(shape, env_ids)
 
+    @takes_worlds
     def log_uniform(
         self,
         low: _Bound,
         high: _Bound,
         shape: tuple[int, ...] = (),
-        env_ids: torch.Tensor | None = None,
+        env_ids: Worlds | torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Draw from [low, high), uniform in the logarithm; bounds are positive; see `uniform`."""
         first, last = (torch.as_tensor(bound).log() for bound in (low, high))
@@ -107,12 +110,13 @@ class RandomStream:
         last = last.to(self.states.device)
         return self.uniform(first, last, shape, env_ids).exp()
 
+    @takes_worlds
     def normal(
         self,
         mean: _Bound = 0.0,
         std: _Bound = 1.0,
         shape: tuple[int, ...] = (),
-        env_ids: torch.Tensor | None = None,
+        env_ids: Worlds | torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Draw from normal distributions, shape [n, *shape]; see `uniform`.
 
@@ -132,13 +136,15 @@ class RandomStream:
         low: int,
         high: int,
         shape: tuple[int, ...] = (),
-        env_ids: torch.Tensor | None = None,
+        env_ids: Worlds | torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Draw integers from [low, high), int64, shape [n, *shape]; see `uniform`."""
         unit = self._unit(shape, env_ids)
         return low + (unit * (high - low)).long().clamp_(max=max(high - low - 1, 0))
 
-    def choice(self, weights: torch.Tensor, env_ids: torch.Tensor | None = None) -> torch.Tensor:
+    def choice(
+        self, weights: torch.Tensor, env_ids: Worlds | torch.Tensor | None = None
+    ) -> torch.Tensor:
         """Draw indices with relative frequencies, int64, shape [n].
 
         Args:
@@ -152,8 +158,10 @@ class RandomStream:
         drawn = torch.searchsorted(edges, unit * whole, right=True).squeeze(-1)
         return torch.minimum(drawn, last)
 
-    def _unit(self, shape: tuple[int, ...], env_ids: torch.Tensor | None) -> torch.Tensor:
+    def _unit(self, shape: tuple[int, ...], env_ids: Worlds | torch.Tensor | None) -> torch.Tensor:
         """Draw uniformly from [0, 1), float32, shape [n, *shape]."""
+        if isinstance(env_ids, Worlds):
+            env_ids = env_ids.mask if env_ids.is_masked else env_ids.ids_or_none
         count = math.prod(shape)
         moving = self._owner.moving
         if self.is_shared:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
 
 EnvIds: TypeAlias = "Worlds | torch.Tensor | np.ndarray | Sequence[int] | slice | None"
+F = TypeVar("F", bound=Callable[..., Any])
 
 _ALL = slice(None)
 
@@ -20,6 +21,11 @@ class Worlds:
     Public methods construct it once from their `env_ids`, which checks these, and pass it on to
     internal functions. Each form is computed on first use. Ids on a GPU are read, and then checked,
     only when the host needs them.
+
+    `Worlds.masked` makes worlds whose number the host does not know: `take` then returns the rows
+    of all worlds, and `put` writes under the mask, so that neither shapes nor operations depend on
+    values. Code that uses only these, `sum`, `mean` and `mask`, and passes the worlds on to
+    entities and random streams, never waits for the device: a CUDA graph can contain it.
 
     Args:
         env_ids: integer ids, a boolean mask of shape (num_envs,), a slice, or None for all.
@@ -44,6 +50,8 @@ class Worlds:
                 env_ids = None
         self.is_all = env_ids is None
         """True if None or a slice selects all worlds."""
+        self.is_masked = False
+        """True if only the device knows which worlds these are; see `masked`."""
         self._on_device: torch.Tensor | None = None
         if env_ids is None:
             return
@@ -63,17 +71,146 @@ class Worlds:
             return env_ids
         return cls(env_ids, num_envs, device)
 
+    @classmethod
+    def masked(cls, mask: torch.Tensor) -> Worlds:
+        """Return the worlds of a mask, shape (num_envs,), of which code without reads knows no ids.
+
+        Reads of `ids` and `host_ids`, and `len`, still work, and wait for the device.
+        """
+        worlds = cls(None, len(mask), mask.device)
+        worlds.is_all = False
+        worlds.is_masked = True
+        worlds._on_device = mask.detach()
+        return worlds
+
     def union(self, other: Worlds) -> Worlds:
         """Return these worlds and others, possibly repeated, without a read of the device."""
         if other is self or self.is_all:
             return self
         if other.is_all:
             return other
+        if self.is_masked or other.is_masked:
+            return Worlds.masked(self.mask | other.mask)
         if self._on_device is None and other._on_device is None:
             ids = np.concatenate([self.host_ids, other.host_ids])
         else:
             ids = torch.cat([self.ids, other.ids])
         return Worlds(ids, self.num_envs, self.device)
+
+    def without(self, other: Worlds) -> Worlds | None:
+        """Return these worlds without others; None if none are left, as far as the host knows."""
+        if other is self or other.is_all:
+            return None
+        if self.is_masked or other.is_masked:
+            return Worlds.masked(self.mask & ~other.mask)
+        left = np.setdiff1d(self.host_ids, other.host_ids)
+        if not left.size:
+            return None
+        return Worlds(left, self.num_envs, self.device)
+
+    def __bool__(self) -> bool:
+        """Return whether there may be any worlds; the host does not read a mask on a GPU."""
+        if self.is_masked or self.is_all:
+            return True
+        if self._on_device is None:
+            return len(self.host_ids) > 0
+        return len(self.ids) > 0
+
+    def take(self, rows: torch.Tensor, dim: int = 0) -> torch.Tensor:
+        """Return the rows of the worlds, shape (n, ...); all rows, as they are, for a mask.
+
+        Args:
+            rows: one row per world along `dim`.
+            dim: the dimension of worlds.
+        """
+        if self.is_all or self.is_masked:
+            return rows
+        return rows.index_select(dim, self.ids)
+
+    def put(self, target: torch.Tensor, value: torch.Tensor | float, dim: int = 0) -> None:
+        """Write the rows of the worlds, in place; the other rows keep their bits.
+
+        Args:
+            target: one row per world along `dim`.
+            value: a number, or rows as `take` returns them.
+            dim: the dimension of worlds.
+        """
+        if self.is_masked:
+            mask = self.mask.view(-1, *[1] * (target.ndim - 1 - dim))
+            if isinstance(value, torch.Tensor):
+                torch.where(mask, value.to(target.dtype), target, out=target)
+            else:
+                target.masked_fill_(mask, value)
+        elif self.is_all:
+            if isinstance(value, torch.Tensor):
+                target.copy_(value)
+            else:
+                target.fill_(value)
+        elif isinstance(value, torch.Tensor):
+            target[(_ALL,) * dim + (self.ids,)] = value.to(target.dtype)
+        else:
+            target.index_fill_(dim, self.ids, value)
+
+    def mean(self, rows: torch.Tensor, dim: int = 0) -> torch.Tensor:
+        """Return the mean over the worlds along a dimension; NaN for no world."""
+        if not self.is_masked:
+            return self.take(rows, dim).mean(dim)
+        return self.sum(rows, dim) / self.mask.sum()
+
+    def sum(self, rows: torch.Tensor, dim: int = 0) -> torch.Tensor:
+        """Return the sum over the worlds along a dimension."""
+        if not self.is_masked:
+            return self.take(rows, dim).sum(dim)
+        mask = self.mask.view(-1, *[1] * (rows.ndim - 1 - dim))
+        return torch.where(mask, rows, torch.zeros_like(rows)).sum(dim)
+
+    def for_term(self, func: Callable[..., object]) -> Worlds | torch.Tensor | None:
+        """Return the argument of a term for these worlds; see `takes_worlds`.
+
+        Terms that know no other form get ids, for which the host waits, or None for all worlds.
+        """
+        while isinstance(func, functools.partial):
+            func = func.func
+        if not hasattr(func, "__code__"):
+            func = type(func).__call__
+        if getattr(func, "takes_worlds", False):
+            return self
+        code = getattr(func, "__code__", None)
+        if code is not None and "env_mask" in code.co_varnames[: code.co_argcount]:
+            return self.mask
+        return self.ids_or_none
+
+    def for_call(self, func: Callable[..., object]) -> Worlds | torch.Tensor | None:
+        """Return the argument of a term that is called for some worlds; None if there are none.
+
+        As `for_term`, but a term that takes ids gets those of all worlds, and is not called where
+        a mask turns out to be empty.
+        """
+        given = self.for_term(func)
+        if given is None:
+            return self.ids
+        if self.is_masked and given is not self and given is not self.mask and not len(self):
+            return None
+        return given
+
+    def pick(self, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+        """Return columns of the rows of the worlds, shape (n, len(columns), ...): a copy."""
+        if self.is_all or self.is_masked:
+            return rows[:, columns]
+        return rows[self.ids[:, None], columns]
+
+    def take_or_nan(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return `take` as floats, with NaN where a mask leaves worlds out, for statistics."""
+        taken = self.take(rows)
+        if self.is_masked:
+            mask = self.mask.view(-1, *[1] * (rows.ndim - 1))
+            taken = torch.where(mask, taken.float(), torch.nan)
+        return taken
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows of `take`."""
+        return self.num_envs if self.is_masked else len(self)
 
     def __len__(self) -> int:
         if self.is_all:
@@ -132,7 +269,7 @@ class Worlds:
     @functools.cached_property
     def ascending(self) -> Worlds:
         """The same worlds, each once and in ascending order; reads a tensor on a GPU."""
-        if self.is_all:
+        if self.is_all or self.is_masked:
             return self
         ids = self.host_ids
         if (ids[1:] > ids[:-1]).all():
@@ -145,14 +282,18 @@ class Worlds:
         return Worlds(ids, self.num_envs, self.device)
 
 
+def _wrong_mask(shape: Sequence[int], num_envs: int) -> str:
+    return (
+        f"A mask over worlds must have shape ({num_envs},), got {tuple(shape)}: "
+        "give one boolean per world."
+    )
+
+
 def _checked_ids(given: np.ndarray, num_envs: int) -> np.ndarray:
     """Return the world ids, int64, shape (n,), that a mask over worlds or a list of ids gives."""
     if given.dtype == bool:
         if given.shape != (num_envs,):
-            raise ValueError(
-                f"A mask over worlds must have shape ({num_envs},), got {given.shape}: "
-                "give one boolean per world."
-            )
+            raise ValueError(_wrong_mask(given.shape, num_envs))
         return np.flatnonzero(given)
     if given.size == 0:
         return np.zeros(0, np.int64)
@@ -170,6 +311,16 @@ def _checked_ids(given: np.ndarray, num_envs: int) -> np.ndarray:
                 f"so ids must be in [0, {num_envs})."
             )
     return given.astype(np.int64)
+
+
+def takes_worlds(func: F) -> F:
+    """Mark a term, or its `__call__` or `reset`, whose argument `env_ids` may be `Worlds`.
+
+    It then works with any form of worlds, also with a mask, and can be captured. Other terms are
+    given ids, or a mask if the argument is called `env_mask`.
+    """
+    func.takes_worlds = True  # type: ignore[attr-defined]
+    return func
 
 
 def as_index(
@@ -232,6 +383,12 @@ def assign(
             value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
         if env_ids is None or env_ids.is_all:
             target[:, columns] = value
+        elif env_ids.is_masked:
+            if not isinstance(columns, slice):
+                columns = torch.as_tensor(columns, device=target.device)
+            kept = target[:, columns]
+            mask = env_ids.mask.view(-1, *[1] * (kept.ndim - 1))
+            target[:, columns] = torch.where(mask, value, kept)
         elif not isinstance(columns, slice):
             columns = torch.as_tensor(columns, device=target.device)
             target[env_ids.ids[:, None], columns] = value
@@ -242,7 +399,7 @@ def assign(
     except (RuntimeError, IndexError):
         if is_number:
             raise
-        count = len(target) if env_ids is None else len(env_ids)
+        count = len(target) if env_ids is None else env_ids.num_rows
         expected = (count, *target[:, columns].shape[1:])
         raise ValueError(
             f"Values of shape {expected} were expected, got {tuple(np.shape(value))}: "

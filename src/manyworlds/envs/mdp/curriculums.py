@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
 import torch
 
 from manyworlds.managers.manager_base import ManagerTermBase, ManagerTermBaseCfg
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -127,6 +127,7 @@ class reward_curriculum(_StageCurriculum):  # noqa: N801
         name = cfg.params["reward_name"]
         super().__init__(name, env.reward_manager.get_term_cfg(name), cfg.params["stages"], env)
 
+    @takes_worlds
     def __call__(
         self,
         env: ManagerBasedRlEnv,
@@ -158,6 +159,7 @@ class termination_curriculum(_StageCurriculum):  # noqa: N801
         term_cfg = env.termination_manager.get_term_cfg(name)
         super().__init__(name, term_cfg, cfg.params["stages"], env)
 
+    @takes_worlds
     def __call__(
         self,
         env: ManagerBasedRlEnv,
@@ -189,6 +191,7 @@ class event_curriculum(_StageCurriculum):  # noqa: N801
         term_cfg = env.event_manager.get_term_cfg(name)
         super().__init__(name, term_cfg, cfg.params["stages"], env)
 
+    @takes_worlds
     def __call__(
         self,
         env: ManagerBasedRlEnv,

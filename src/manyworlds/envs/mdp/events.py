@@ -20,7 +20,7 @@ from manyworlds.utils.math import (
     quat_mul,
 )
 from manyworlds.utils.math.vectors import cross
-from manyworlds.validation.worlds import EnvIds, Worlds
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -36,32 +36,33 @@ def resolve_env_ids(env: ManagerBasedRlEnv, env_ids: EnvIds) -> torch.Tensor:
     return Worlds.of(env_ids, env.num_envs, env.device).ids
 
 
-def reset_scene_to_default(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
+@takes_worlds
+def reset_scene_to_default(env: ManagerBasedRlEnv, env_ids: EnvIds) -> None:
     """Set every entity to its initial state, at its world's origin."""
     worlds = Worlds.of(env_ids, env.num_envs, env.device)
-    ids = worlds.ids
     for entity in env.scene.entities.values():
         data = entity.data
         if entity.is_mocap or not entity.is_fixed_base:
-            root = data.default_root_state[ids]
-            root[:, :3] += env.scene.env_origins[ids]
+            root = worlds.take(data.default_root_state)
+            position = root[:, :3] + worlds.take(env.scene.env_origins)
+            root = torch.cat([position, root[:, 3:]], dim=1)
             if entity.is_mocap:
                 entity.write_mocap_pose_to_sim(root, worlds)
             else:
                 entity.write_root_state_to_sim(root, worlds)
         if entity.num_joints:
-            position = data.default_joint_pos[ids]
-            velocity = data.default_joint_vel[ids]
+            position = worlds.take(data.default_joint_pos)
+            velocity = worlds.take(data.default_joint_vel)
             entity.write_joint_state_to_sim(position, velocity, env_ids=worlds)
         if entity.num_ball_joints:
-            quat = data.default_ball_joint_quat[ids]
+            quat = worlds.take(data.default_ball_joint_quat)
             ang_vel = torch.zeros_like(quat[..., 1:])
             entity.write_ball_joint_state_to_sim(quat, ang_vel, env_ids=worlds)
 
 
 def randomize_variant(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     weights: Mapping[str, float] | None = None,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> None:
@@ -95,9 +96,10 @@ def randomize_variant(
     env.sim.assign_variants(asset_cfg.name, ids, variants)
 
 
+@takes_worlds
 def reset_joints_by_offset(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     position_range: tuple[float, float],
     velocity_range: tuple[float, float],
     asset_cfg: SceneEntityCfg = _ROBOT,
@@ -112,22 +114,22 @@ def reset_joints_by_offset(
         asset_cfg: the entity and its joints.
     """
     worlds = Worlds.of(env_ids, env.num_envs, env.device)
-    ids = worlds.ids
     entity = env.scene.entity(asset_cfg.name)
     joints = asset_cfg.index("joint")
-    position = entity.data.default_joint_pos[ids][:, joints]
-    velocity = entity.data.default_joint_vel[ids][:, joints]
+    position = worlds.take(entity.data.default_joint_pos)[:, joints]
+    velocity = worlds.take(entity.data.default_joint_vel)[:, joints]
     shape = position.shape[1:]
-    position = position + env.random.uniform(*position_range, shape, ids)
-    velocity = velocity + env.random.uniform(*velocity_range, shape, ids)
-    limits = entity.data.soft_joint_pos_limits[ids][:, joints]
+    position = position + env.random.uniform(*position_range, shape, worlds)
+    velocity = velocity + env.random.uniform(*velocity_range, shape, worlds)
+    limits = worlds.take(entity.data.soft_joint_pos_limits)[:, joints]
     position = position.clamp(limits[..., 0], limits[..., 1])
     entity.write_joint_state_to_sim(position, velocity, joints, worlds)
 
 
+@takes_worlds
 def reset_root_state_uniform(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     pose_range: Ranges,
     velocity_range: Ranges | None = None,
     asset_cfg: SceneEntityCfg = _ROBOT,
@@ -145,13 +147,15 @@ def reset_root_state_uniform(
     Raises:
         ValueError: the entity's pose cannot be set, it has no velocity, or a name is wrong.
     """
-    ids = resolve_env_ids(env, env_ids)
-    _place_root(env, ids, env.scene.env_origins[ids], pose_range, velocity_range, asset_cfg)
+    worlds = Worlds.of(env_ids, env.num_envs, env.device)
+    origins = worlds.take(env.scene.env_origins)
+    _place_root(env, worlds, origins, pose_range, velocity_range, asset_cfg)
 
 
+@takes_worlds
 def reset_root_state_from_flat_patches(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     patch_name: str = "spawn",
     pose_range: Ranges | None = None,
     velocity_range: Ranges | None = None,
@@ -172,24 +176,25 @@ def reset_root_state_from_flat_patches(
     Raises:
         ValueError: the terrain has no such patches; see also `reset_root_state_uniform`.
     """
-    ids = resolve_env_ids(env, env_ids)
+    worlds = Worlds.of(env_ids, env.num_envs, env.device)
     terrain = env.scene.terrain
     if terrain is None or terrain.terrain_origins is None:
-        origins = env.scene.env_origins[ids]
+        origins = worlds.take(env.scene.env_origins)
     elif (patches := terrain.flat_patches.get(patch_name)) is None:
         raise ValueError(
             f"The terrain has no flat patches '{patch_name}', only "
             f"{sorted(terrain.flat_patches)}: name them in flat_patch_sampling of a sub-terrain."
         )
     else:
-        pick = env.random.integers(0, patches.shape[2], env_ids=ids)
-        origins = patches[terrain.terrain_levels[ids], terrain.terrain_types[ids], pick]
-    _place_root(env, ids, origins, pose_range or {}, velocity_range, asset_cfg)
+        pick = env.random.integers(0, patches.shape[2], env_ids=worlds)
+        cells = worlds.take(terrain.terrain_levels), worlds.take(terrain.terrain_types)
+        origins = patches[(*cells, pick)]
+    _place_root(env, worlds, origins, pose_range or {}, velocity_range, asset_cfg)
 
 
 def _place_root(
     env: ManagerBasedRlEnv,
-    ids: torch.Tensor,
+    worlds: Worlds,
     origins: torch.Tensor,
     pose_range: Ranges,
     velocity_range: Ranges | None,
@@ -202,22 +207,23 @@ def _place_root(
         if not entity.is_mocap:
             problem = "it is fixed to the world: give it a free joint or a mocap body"
         raise ValueError(f"Cannot reset the root state of '{asset_cfg.name}': {problem}.")
-    initial = entity.data.default_root_state[ids]
-    noise = env.random.uniform(*pose_bounds(pose_range, env.device), (6,), ids)
+    initial = worlds.take(entity.data.default_root_state)
+    noise = env.random.uniform(*pose_bounds(pose_range, env.device), (6,), worlds)
     position = initial[:, :3] + origins + noise[:, :3]
     turn = quat_from_euler_xyz(*noise[:, 3:].unbind(-1))
     pose = torch.cat([position, quat_mul(initial[:, 3:7], turn)], dim=-1)
     if entity.is_mocap:
-        entity.write_mocap_pose_to_sim(pose, ids)
+        entity.write_mocap_pose_to_sim(pose, worlds)
         return
     low, high = pose_bounds(velocity_range or {}, env.device)
-    velocity = initial[:, 7:] + env.random.uniform(low, high, (6,), ids)
-    entity.write_root_state_to_sim(torch.cat([pose, velocity], dim=-1), ids)
+    velocity = initial[:, 7:] + env.random.uniform(low, high, (6,), worlds)
+    entity.write_root_state_to_sim(torch.cat([pose, velocity], dim=-1), worlds)
 
 
+@takes_worlds
 def randomize_terrain(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     levels: tuple[int, int] | None = None,
     shares: dict[str, float] | None = None,
 ) -> None:
@@ -234,9 +240,10 @@ def randomize_terrain(
         env.scene.terrain.randomize_env_origins(env_ids, levels, shares)
 
 
+@takes_worlds
 def push_by_setting_velocity(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     velocity_range: Ranges,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> None:
@@ -248,25 +255,25 @@ def push_by_setting_velocity(
         velocity_range: bounds in the world by x, y, z [m/s] and roll, pitch, yaw [rad/s].
         asset_cfg: the entity.
     """
-    ids = resolve_env_ids(env, env_ids)
+    worlds = Worlds.of(env_ids, env.num_envs, env.device)
     entity = env.scene.entity(asset_cfg.name)
     data = entity.data.data
     indexing = entity.indexing
-    rows = ids[:, None]
-    push = env.random.uniform(*pose_bounds(velocity_range, env.device), (6,), ids)
+    push = env.random.uniform(*pose_bounds(velocity_range, env.device), (6,), worlds)
     # From qvel itself, not from quantities derived from it: another event may have just set it.
     # qvel of a free joint is linear velocity in the world frame, angular velocity in the body
     # frame.
-    velocity = data.qvel[rows, indexing.free_joint_v_adr]
-    quat = data.qpos[rows, indexing.free_joint_q_adr[3:]]
+    velocity = worlds.take(data.qvel[:, indexing.free_joint_v_index])
+    quat = worlds.take(data.qpos[:, indexing.free_joint_q_index])[:, 3:]
     angular = quat_apply(quat, velocity[:, 3:])
     velocity = torch.cat([velocity[:, :3], angular], dim=-1)
-    entity.write_root_link_velocity_to_sim(velocity + push, ids)
+    entity.write_root_link_velocity_to_sim(velocity + push, worlds)
 
 
+@takes_worlds
 def apply_external_force_torque(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     force_range: tuple[float, float],
     torque_range: tuple[float, float],
     asset_cfg: SceneEntityCfg = _ROBOT,
@@ -280,13 +287,13 @@ def apply_external_force_torque(
         torque_range: bounds of each component in the world [N m].
         asset_cfg: the entity and its bodies, each with its own wrench.
     """
-    ids = resolve_env_ids(env, env_ids)
+    worlds = Worlds.of(env_ids, env.num_envs, env.device)
     entity = env.scene.entity(asset_cfg.name)
     bodies = asset_cfg.index("body")
     shape = entity.data.body_external_force[0, bodies].shape
-    forces = env.random.uniform(*force_range, shape, ids)
-    torques = env.random.uniform(*torque_range, shape, ids)
-    entity.write_external_wrench_to_sim(forces, torques, ids, bodies)
+    forces = env.random.uniform(*force_range, shape, worlds)
+    torques = env.random.uniform(*torque_range, shape, worlds)
+    entity.write_external_wrench_to_sim(forces, torques, worlds, bodies)
 
 
 class apply_body_impulse(ManagerTermBase):  # noqa: N801
@@ -335,10 +342,11 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
             self._active = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
             self._time_left = self.random.uniform(*self._cooldown_s)
 
+    @takes_worlds
     def __call__(
         self,
         env: ManagerBasedRlEnv,
-        env_ids: torch.Tensor | None,
+        env_ids: EnvIds,
         force_range: tuple[float, float],
         torque_range: tuple[float, float],
         duration_s: tuple[float, float],
@@ -362,7 +370,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         left = self._time_left.clone()
         due = count_down(left, env.step_dt)
         if env_ids is not None:
-            chosen = torch.zeros_like(due).index_fill_(0, env_ids, True)
+            chosen = self._worlds(env_ids).mask
             due = due & chosen
             left = torch.where(chosen, left, self._time_left)
         touched = due | self._active
@@ -380,13 +388,13 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
             wrench[..., :3], wrench[..., 3:], body_ids=self._bodies
         )
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Start a pause in the given worlds."""
         worlds = self._worlds(env_ids)
-        self._active[worlds.rows] = False
-        self._wrench[worlds.rows] = 0.0
-        pause = self.random.uniform(*self._cooldown_s, env_ids=worlds.ids_or_none)
-        self._time_left[worlds.rows] = pause
+        worlds.put(self._active, False)
+        worlds.put(self._wrench, 0.0)
+        worlds.put(self._time_left, self.random.uniform(*self._cooldown_s, env_ids=worlds))
 
     def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw the active forces as arrows from their points of application."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers.event_manager import EpisodeEvent, EventTermCfg
 from manyworlds.managers.manager_base import EventFunc, TensorFunc
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -67,10 +66,11 @@ class reset_to_start_states(EpisodeEvent):  # noqa: N801
         weights = self._open * (1.0 + _FLOOR - self.rates)
         return weights / weights.sum()
 
+    @takes_worlds
     def __call__(
         self,
         env: ManagerBasedRlEnv,
-        env_ids: torch.Tensor | None,
+        env_ids: EnvIds,
         kinds: Mapping[str, EventFunc],
         success: TensorFunc,
         opens_at: float = 0.5,
@@ -86,28 +86,39 @@ class reset_to_start_states(EpisodeEvent):  # noqa: N801
                 `func(env)` when episodes end, booleans of shape [num_envs].
             opens_at: rate of success of a kind that opens the next one.
         """
-        ids = resolve_env_ids(env, env_ids)
+        worlds = self._worlds(env_ids)
         self._open[1:] |= self._open[:-1] & (self.rates[:-1] >= opens_at)
-        drawn = self.random.choice(self.shares, ids)
-        self._kind[ids] = drawn
+        drawn = self.random.choice(self.shares, worlds)
+        worlds.put(self._kind, drawn)
         for index, start in enumerate(kinds.values()):
-            chosen = ids[drawn == index]
-            if len(chosen):
-                start(env, chosen)
+            if worlds.is_masked:
+                chosen = Worlds.masked(worlds.mask & (drawn == index))
+            else:
+                chosen = self._worlds(worlds.ids[drawn == index])
+            given: Any = None
+            if chosen:
+                given = chosen.for_call(start)
+            if given is not None:
+                start(env, given)
 
-    def end_episodes(self, env_ids: torch.Tensor) -> None:
+    @takes_worlds
+    def end_episodes(self, env_ids: EnvIds) -> None:
         """Count the episodes that end; see `__call__`."""
         success: TensorFunc = self._cfg.params["success"]
-        kinds = self._kind[env_ids]
-        successes = success(self._env)[env_ids].float()
+        worlds = self._worlds(env_ids)
+        kinds = worlds.take(self._kind)
+        successes = worlds.take(success(self._env)).float()
         # The rates move toward the mean of these episodes.
-        known = kinds >= 0
-        of_kind = torch.nn.functional.one_hot(kinds[known], len(self.names)).float()
+        counted = kinds[:, None] == torch.arange(len(self.names), device=self.device)
+        if worlds.is_masked:
+            counted &= worlds.mask[:, None]
+        of_kind = counted.float()
         counts = of_kind.sum(dim=0)
-        mean = of_kind.T @ successes[known] / counts.clamp(min=1.0)
+        mean = of_kind.T @ successes / counts.clamp(min=1.0)
         self.rates.lerp_(mean, (counts / _MEMORY).clamp(max=1.0))
 
 
+@takes_worlds
 def start_state_rates(
     env: ManagerBasedRlEnv, env_ids: EnvIds, event_name: str
 ) -> dict[str, torch.Tensor]:

@@ -18,7 +18,7 @@ from manyworlds.envs.mdp.dr.descriptions import describe_draw
 from manyworlds.envs.mdp.dr.distributions import LOG_UNIFORM, UNIFORM
 from manyworlds.envs.mdp.dr.field_draws import FieldDraw, has_rows, resolved, selected_rows
 from manyworlds.envs.mdp.dr.special import Sizes
-from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.managers import EventTermCfg, SceneEntityCfg, Worlds
 from manyworlds.managers.event_manager import plain_function
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 
@@ -176,7 +176,7 @@ def _rows_of(
     built = _build(env, term)
     if isinstance(built, Sizes):
         built = built.draw
-    world = torch.tensor([env_id], device=env.device)
+    world = Worlds([env_id], env.num_envs, env.device)
     draw = describe_draw(term)
     selection = _selection(env, term)
     for field in fields:

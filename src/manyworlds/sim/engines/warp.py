@@ -30,7 +30,7 @@ from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State, check_known, check_shapes
 from manyworlds.utils.extras import MissingExtraError, install_hint
 from manyworlds.validation.names import near_matches
-from manyworlds.validation.worlds import Worlds
+from manyworlds.validation.worlds import Worlds, assign
 
 try:
     import mujoco_warp as mjw
@@ -186,6 +186,7 @@ class WarpEngine:
                 self._unsensed = to_torch(wp.zeros(num_envs, dtype=bool))
                 self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
         self.device = torch.device(wp.device_to_torch(self.wp_device))
+        self._static_geoms = torch.from_numpy(_static_geoms(mj_model)).to(self.device)
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
         self.use_graphs = can_capture(self.wp_device)
         self.graphs: dict[str, wp.Graph] = {}
@@ -457,9 +458,7 @@ class WarpEngine:
         outputs = [f for f in _CONST_OUTPUTS[level] if getattr(self.wp_model, f).shape[1]]
         for field in outputs:
             self.expand(field)
-        others = np.setdiff1d(np.arange(self.num_envs), worlds.host_ids)
-        others = torch.from_numpy(others).to(self.device)
-        kept = [(rows, rows[others]) for rows in map(self.field_rows, outputs)]
+        kept = [(rows, rows.clone()) for rows in map(self.field_rows, outputs)]
         spare = self._spare.data
         with _quiet(), wp.ScopedDevice(self.wp_device):
             mjw.set_const(self.wp_model, spare, _CONST_GROUPS[level], restore=False)
@@ -470,15 +469,13 @@ class WarpEngine:
         if "body_invweight0" in outputs:
             weights = torch.from_numpy(self.mj_model.body_invweight0 == 0).to(self.device)
             self._model.tensor("body_invweight0").masked_fill_(weights, 0.0)
-        for rows, values in kept:
-            rows[others] = values
-        static = torch.from_numpy(_static_geoms(self.mj_model)).to(self.device)
-        index = slice(None), static
-        if not worlds.is_all:
-            index = worlds.ids[:, None], static
+        for rows, before in kept:
+            computed = rows.clone()
+            rows.copy_(before)
+            worlds.put(rows, worlds.take(computed))
         for name in ("geom_xpos", "geom_xmat"):
-            moved = to_torch(getattr(spare, name))
-            self._data.tensor(name)[index] = moved[index]
+            moved = to_torch(getattr(spare, name))[:, self._static_geoms]
+            assign(self._data.tensor(name), worlds.take(moved), worlds, self._static_geoms)
         self._model.forget(_SHARED_OUTPUTS)
 
     def state_dict(self, worlds: Worlds) -> State:

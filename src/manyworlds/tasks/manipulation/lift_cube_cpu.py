@@ -17,7 +17,9 @@ from manyworlds.tasks.cpu_physics import halve_physics_steps
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.tasks.manipulation.hand_poses import HandPoses, hand_poses
 from manyworlds.tasks.manipulation.lift_cube_env_cfg import CUBE_SIZE, Arm
+from manyworlds.utils.devices import constants
 from manyworlds.utils.math import quat_from_euler_xyz
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -109,27 +111,39 @@ class _AtHand:
     """Hold the cube, instead of having it on the ground below the hand."""
 
     @cached_property
-    def _poses(self) -> HandPoses:
+    def _by_device(self) -> dict[torch.device, HandPoses]:
         arm = self.arm
         positions = np.random.default_rng(0).uniform(*self.bounds, (_POSES, 3))
-        return hand_poses(arm.entity(), arm.grasp_site, arm.grasp, positions)
+        solved = hand_poses(arm.entity(), arm.grasp_site, arm.grasp, positions)
+        return {solved.joint_pos.device: solved}
 
-    def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor) -> None:
+    def _poses(self, device: torch.device) -> HandPoses:
+        if device not in self._by_device:
+            solved = next(iter(self._by_device.values()))
+            self._by_device[device] = HandPoses(
+                joint_pos=solved.joint_pos.to(device),
+                hand_pos=solved.hand_pos.to(device),
+                hand_quat=solved.hand_quat.to(device),
+            )
+        return self._by_device[device]
+
+    @takes_worlds
+    def __call__(self, env: ManagerBasedRlEnv, env_ids: EnvIds) -> None:
+        worlds = Worlds.of(env_ids, env.num_envs, env.device)
         robot = env.scene.entity("robot")
-        poses = self._poses
-        drawn = env.random.integers(0, len(poses.joint_pos), env_ids=env_ids).cpu()
-        joints, position, quat = (
-            part[drawn].to(env.device)
-            for part in (poses.joint_pos, poses.hand_pos, poses.hand_quat)
-        )
+        poses = self._poses(env.device)
+        drawn = env.random.integers(0, len(poses.joint_pos), env_ids=worlds)
+        joints = poses.joint_pos[drawn]
+        position = poses.hand_pos[drawn]
+        quat = poses.hand_quat[drawn]
         if self.held:
             for name, value in self.arm.closed.items():
                 joints[:, robot.joint_names.index(name)] = value
         else:
             position[:, 2] = CUBE_SIZE
-            quat = _turned(env.random.uniform(-math.pi, math.pi, env_ids=env_ids))
-        robot.write_joint_state_to_sim(joints, torch.zeros_like(joints), env_ids=env_ids)
-        _place_cube(env, env_ids, position, quat)
+            quat = _turned(env.random.uniform(-math.pi, math.pi, env_ids=worlds))
+        robot.write_joint_state_to_sim(joints, torch.zeros_like(joints), env_ids=worlds)
+        _place_cube(env, worlds, position, quat)
 
 
 @dataclass(frozen=True)
@@ -138,11 +152,13 @@ class _AsInTask:
 
     ranges: mdp.LiftingCommandCfg.ObjectPoseRangeCfg
 
-    def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor) -> None:
+    @takes_worlds
+    def __call__(self, env: ManagerBasedRlEnv, env_ids: EnvIds) -> None:
+        worlds = Worlds.of(env_ids, env.num_envs, env.device)
         bounds = (self.ranges.x, self.ranges.y, self.ranges.z, self.ranges.yaw)
-        low, high = torch.tensor(bounds, device=env.device).T
-        drawn = env.random.uniform(low, high, (4,), env_ids)
-        _place_cube(env, env_ids, drawn[:, :3], _turned(drawn[:, 3]))
+        low, high = constants(bounds, env.device).T
+        drawn = env.random.uniform(low, high, (4,), worlds)
+        _place_cube(env, worlds, drawn[:, :3], _turned(drawn[:, 3]))
 
 
 def _turned(yaw: torch.Tensor) -> torch.Tensor:
@@ -151,10 +167,10 @@ def _turned(yaw: torch.Tensor) -> torch.Tensor:
 
 
 def _place_cube(
-    env: ManagerBasedRlEnv, env_ids: torch.Tensor, position: torch.Tensor, quat: torch.Tensor
+    env: ManagerBasedRlEnv, worlds: Worlds, position: torch.Tensor, quat: torch.Tensor
 ) -> None:
     """Set the cube's pose relative to its world's origin, at rest."""
-    pose = torch.cat([position + env.scene.env_origins[env_ids], quat], dim=1)
+    pose = torch.cat([position + worlds.take(env.scene.env_origins), quat], dim=1)
     cube = env.scene.entity("cube")
-    cube.write_root_link_pose_to_sim(pose, env_ids)
-    cube.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), env_ids)
+    cube.write_root_link_pose_to_sim(pose, worlds)
+    cube.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), worlds)

@@ -16,7 +16,6 @@ import torch
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.envs.mdp import JointVelocityActionCfg
 from manyworlds.envs.mdp.actions.actions import JointVelocityAction
-from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers import (
     CommandTerm,
     CommandTermCfg,
@@ -29,7 +28,7 @@ from manyworlds.tasks.push.shapes import OUTLINE_DIRECTIONS, SHAPES
 from manyworlds.utils.clocks import steps_in
 from manyworlds.utils.devices import constants
 from manyworlds.utils.math.vectors import atan2
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.utils.debug_visualizer import DebugVisualizer
@@ -104,11 +103,14 @@ class PushGoalCommand(CommandTerm):
         """Goal positions relative to the object's base [m], shape [num_envs, 2]."""
         return self.goal
 
-    def _resample_command(self, env_ids: torch.Tensor) -> None:
-        around = self._env.scene.entity(OBJECT).data.joint_pos[env_ids, :2]
-        self.goal[env_ids] = around + on_ring(self.random, env_ids, *self.cfg.distance)
+    @takes_worlds
+    def _resample_command(self, env_ids: EnvIds) -> None:
+        worlds = self._worlds(env_ids)
+        around = worlds.take(self._env.scene.entity(OBJECT).data.joint_pos)[:, :2]
+        worlds.put(self.goal, around + on_ring(self.random, worlds, *self.cfg.distance))
 
-    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
+    @takes_worlds
+    def _update_command(self, env_ids: EnvIds = None) -> None:
         """Do nothing: goals do not depend on the state."""
 
     def _update_metrics(self) -> None:
@@ -124,16 +126,17 @@ class PushGoalCommand(CommandTerm):
             visualizer.add_cylinder(start, end, SUCCESS_DISTANCE, (0.2, 0.7, 0.3, 0.6))
 
 
-def on_ring(random: RandomStream, env_ids: torch.Tensor, low: float, high: float) -> torch.Tensor:
+def on_ring(random: RandomStream, worlds: Worlds, low: float, high: float) -> torch.Tensor:
     """Sample vectors with uniform direction and a length between bounds [m], shape [n, 2]."""
-    length = random.uniform(low, high, (1,), env_ids)
-    turn = random.uniform(0.0, 2.0 * math.pi, (1,), env_ids)
+    length = random.uniform(low, high, (1,), worlds)
+    turn = random.uniform(0.0, 2.0 * math.pi, (1,), worlds)
     return torch.cat([turn.cos(), turn.sin()], dim=1) * length
 
 
+@takes_worlds
 def reset_places(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     offset: float,
     pusher_distance: tuple[float, float],
 ) -> None:
@@ -145,13 +148,13 @@ def reset_places(
         offset: maximum distance of the object from the origin along x and y [m].
         pusher_distance: bounds of the pusher's distance from the object's center [m].
     """
-    ids = resolve_env_ids(env, env_ids)
+    worlds = Worlds.of(env_ids, env.num_envs, env.device)
     scale = constants((offset, offset, math.pi), env.device)
-    pose = env.random.uniform(-scale, scale, (3,), ids)
-    pusher = pose[:, :2] + on_ring(env.random, ids, *pusher_distance)
+    pose = env.random.uniform(-scale, scale, (3,), worlds)
+    pusher = pose[:, :2] + on_ring(env.random, worlds, *pusher_distance)
     for name, position in ((OBJECT, pose), (PUSHER, pusher)):
         zero = torch.zeros_like(position)
-        env.scene.entity(name).write_joint_state_to_sim(position, zero, env_ids=ids)
+        env.scene.entity(name).write_joint_state_to_sim(position, zero, env_ids=worlds)
 
 
 def distance_left(env: ManagerBasedRlEnv) -> torch.Tensor:
@@ -280,9 +283,10 @@ class going_behind(ManagerTermBase):  # noqa: N801
         self._begun.fill_(True)
         return gained / env.step_dt
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the stored lengths of the given worlds."""
-        self._begun[self._worlds(env_ids).rows] = False
+        self._worlds(env_ids).put(self._begun, False)
 
 
 def at_goal(env: ManagerBasedRlEnv) -> torch.Tensor:
@@ -312,6 +316,7 @@ class held_at_goal(ManagerTermBase):  # noqa: N801
         self._steps.add_(1).mul_(arrived)
         return self._steps > self._needed
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset the counters of the given worlds."""
-        self._steps[self._worlds(env_ids).rows] = 0
+        self._worlds(env_ids).put(self._steps, 0)

@@ -27,6 +27,7 @@ from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
+from manyworlds.validation.worlds import EnvIds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.rl import OnnxPolicy
@@ -110,13 +111,17 @@ class ReachGoalCommand(CommandTerm):
         """Goals relative to the robot's root [m], shape [num_envs, 2]."""
         return self.goal
 
-    def _resample_command(self, env_ids: torch.Tensor) -> None:
+    @takes_worlds
+    def _resample_command(self, env_ids: EnvIds) -> None:
+        worlds = self._worlds(env_ids)
         low, high = self.cfg.radius
-        radius = self.random.uniform(low, high, env_ids=env_ids)
-        angle = self.random.uniform(0.0, 2.0 * torch.pi, env_ids=env_ids)
-        self.goal[env_ids] = torch.stack([angle.cos(), angle.sin()], dim=1) * radius[:, None]
+        radius = self.random.uniform(low, high, env_ids=worlds)
+        angle = self.random.uniform(0.0, 2.0 * torch.pi, env_ids=worlds)
+        goal = torch.stack([angle.cos(), angle.sin()], dim=1) * radius[:, None]
+        worlds.put(self.goal, goal)
 
-    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
+    @takes_worlds
+    def _update_command(self, env_ids: EnvIds = None) -> None:
         """Do nothing: goals do not depend on the state."""
 
     def _update_metrics(self) -> None:

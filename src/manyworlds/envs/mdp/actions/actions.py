@@ -23,7 +23,7 @@ from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
 from manyworlds.validation.rules import refuse
-from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign
+from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -330,6 +330,7 @@ class BaseAction(ActionTerm):
             self.transmission_type, self.command_field, self._targets(), self._index
         )
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Set the actions of the given worlds to zero."""
         worlds = Worlds.of(env_ids, self.num_envs, self.device)

@@ -19,7 +19,7 @@ from manyworlds.utils.math import (
     quat_mul,
 )
 from manyworlds.utils.math.vectors import cross
-from manyworlds.validation.worlds import EnvIds, as_index, assign
+from manyworlds.validation.worlds import EnvIds, as_index, assign, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -212,6 +212,7 @@ class DifferentialIKAction(ActionTerm):
             target = target.clamp(*self._clip)
         self._entity.set_joint_position_target(target, self._index)
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Set the actions of the given worlds to zero."""
         assign(self._raw_actions, 0.0, env_ids)

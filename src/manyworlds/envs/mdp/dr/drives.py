@@ -27,6 +27,7 @@ from manyworlds.envs.mdp.dr.field_draws import (
     selected,
 )
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.validation.worlds import EnvIds, Worlds, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -47,12 +48,12 @@ class _ParameterDraw:
     operation: Operation
     """How the draw becomes the parameter, from the parameter as built."""
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
-        """Draw for some worlds, given by ids."""
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
+        """Draw for some worlds."""
         drawn = self.bounds.sample(env.random, worlds, len(self.columns)).squeeze(-1)
         # Only the tail of a distribution is below zero, where springs would push.
         drawn = drawn.clamp(min=0.0)
-        built = self.actuator.default_param(self.name)[worlds[:, None], self.columns]
+        built = worlds.pick(self.actuator.default_param(self.name), self.columns)
         value = self.operation.combine(built, drawn)
         self.actuator.set_param(self.name, value, worlds, self.columns)
 
@@ -63,7 +64,7 @@ class _ParameterDraws(Randomization):
 
     draws: list[_ParameterDraw]
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
         """Draw for some worlds."""
         for draw in self.draws:
             draw.apply(env, worlds)
@@ -135,7 +136,7 @@ def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator) -> torch.Te
 @randomizes("actuator_gainprm", "actuator_biasprm", selects=("actuator", *_DRIVEN))
 def pd_gains(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     kp_range: Range,
     kd_range: Range,
     asset_cfg: SceneEntityCfg = ROBOT,
@@ -174,7 +175,7 @@ def pd_gains(
 )
 def effort_limits(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     effort_limit_range: Range,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -208,16 +209,16 @@ class _EncoderBias(Randomization):
     joints: torch.Tensor
     bounds: Bounds
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
         """Draw for some worlds."""
         bias = self.bounds.sample(env.random, worlds, len(self.joints)).squeeze(-1)
-        self.entity.data.encoder_bias[worlds[:, None], self.joints] = bias
+        assign(self.entity.data.encoder_bias, bias, worlds, self.joints)
 
 
 @randomizes(selects=("joint",))
 def encoder_bias(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     bias_range: Range,
     asset_cfg: SceneEntityCfg = ROBOT,
 ) -> _EncoderBias:
@@ -248,7 +249,7 @@ class _CommonLag(Randomization):
     low: int
     high: int
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
         """Draw for some worlds."""
         lags = env.random.integers(self.low, self.high + 1, env_ids=worlds)
         for actuator in self.actuators:
@@ -258,7 +259,7 @@ class _CommonLag(Randomization):
 @randomizes()
 def sync_actuator_delays(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     lag_range: tuple[int, int] | None = None,
     asset_cfg: SceneEntityCfg = ROBOT,
 ) -> _CommonLag:

@@ -33,7 +33,6 @@ from manyworlds.envs.mdp.dr.distributions import (
     resolve_operation,
 )
 from manyworlds.envs.mdp.dr.limits import Limits
-from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers.event_manager import requires_model_fields
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.managers.selection_reads import check_selection
@@ -41,6 +40,7 @@ from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import resolve_matching_names_values
+from manyworlds.validation.worlds import EnvIds, Worlds, assign, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -79,19 +79,14 @@ class Randomization(ABC):
     It accepts any number of worlds, also none.
     """
 
-    def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
+    def __call__(self, env: ManagerBasedRlEnv, env_ids: EnvIds) -> None:
         """Randomize the worlds named, all of them for None; see `apply`."""
-        self.apply(env, resolve_env_ids(env, env_ids))
+        self.apply(env, Worlds.of(env_ids, env.num_envs, env.device))
         env.sim.restore_absent()
 
     @abstractmethod
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
-        """Randomize some worlds, with numbers of `env.random`.
-
-        Args:
-            env: the environment.
-            worlds: their ids.
-        """
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
+        """Randomize some worlds, with numbers of `env.random`."""
 
 
 def randomizes(
@@ -125,17 +120,13 @@ def randomizes(
                 return build(env, None, *args, **kwargs)
 
         @functools.wraps(builder)
-        def function(
-            env: ManagerBasedRlEnv, env_ids: torch.Tensor | None, *args: Any, **kwargs: Any
-        ) -> None:
+        def function(env: ManagerBasedRlEnv, env_ids: EnvIds, *args: Any, **kwargs: Any) -> None:
             prepare(env, *args, **kwargs)(env, env_ids)
-            env.sim.recompute_constants(
-                env.sim.recompute_level(fields), resolve_env_ids(env, env_ids)
-            )
+            env.sim.recompute_constants(env.sim.recompute_level(fields), env_ids)
 
         levels = [MODEL_FIELD_TABLE[field].warp or RecomputeLevel.none for field in fields]
         level = max(levels, default=RecomputeLevel.none)
-        event: Any = requires_model_fields(*fields, recompute=level)(function)
+        event: Any = takes_worlds(requires_model_fields(*fields, recompute=level)(function))
         event.__signature__ = signature.replace(return_annotation="None")
         event.prepare = prepare
         event.reads_fields = reads
@@ -288,14 +279,14 @@ class Rows:
             return values
         return values[..., self._element, :]
 
-    def default(self, worlds: torch.Tensor) -> torch.Tensor:
+    def default(self, worlds: Worlds) -> torch.Tensor:
         """Values as compiled, shape [worlds, elements, width]; do not write."""
-        shape = (len(worlds), len(self.ids), self.width)
+        shape = (worlds.num_rows, len(self.ids), self.width)
         if self._default is not None:
             return self._default.expand(shape)
         # Worlds may have become other variants since the last draw.
         every = self._sim.get_default_field(self.field)
-        return every[worlds[:, None], self.ids].reshape(shape)
+        return worlds.pick(every, self.ids).reshape(shape)
 
     def compiled(self) -> torch.Tensor:
         """Values of all variants as compiled, shape [variants, elements, width]."""
@@ -304,10 +295,10 @@ class Rows:
             every = every.unsqueeze(1)
         return every[:, self.ids].reshape(len(every), len(self.ids), self.width)
 
-    def present(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> torch.Tensor:
+    def present(self, env: ManagerBasedRlEnv, worlds: Worlds) -> torch.Tensor:
         """Values as they are now, shape [worlds, elements, width]: a copy."""
-        rows = self._rows(env)[worlds[:, None], self.ids]
-        return rows.reshape(len(worlds), len(self.ids), self.width)
+        rows = worlds.pick(self._rows(env), self.ids)
+        return rows.reshape(worlds.num_rows, len(self.ids), self.width)
 
     def _rows(self, env: ManagerBasedRlEnv) -> torch.Tensor:
         """Rows of all worlds, shape [num_envs, rows of the field, ...]."""
@@ -318,19 +309,18 @@ class Rows:
     def write(
         self,
         env: ManagerBasedRlEnv,
-        worlds: torch.Tensor,
+        worlds: Worlds,
         values: torch.Tensor,
         columns: torch.Tensor | None = None,
     ) -> None:
         """Write values of shape [worlds, elements, width], or only some of their columns."""
-        rows = self._rows(env)
         if self._scalar:
-            rows[worlds[:, None], self.ids] = values.squeeze(-1)
-        elif columns is None:
-            rows[worlds[:, None], self.ids] = values
-        else:
-            index = (worlds[:, None, None], self.ids[:, None], columns)
-            rows[index] = values[..., columns]
+            values = values.squeeze(-1)
+        elif columns is not None:
+            drawn = values[..., columns]
+            values = self.present(env, worlds)
+            values[..., columns] = drawn
+        assign(self._rows(env), values, worlds, self.ids)
 
 
 def _check_attached(
@@ -376,18 +366,21 @@ class Bounds:
                 "give one range, or set shared_random=False."
             )
 
-    def sample(self, random: RandomStream, worlds: torch.Tensor, elements: int) -> torch.Tensor:
-        """Draw for worlds with given ids, shape [worlds, elements, columns]."""
+    def sample(self, random: RandomStream, worlds: Worlds, elements: int) -> torch.Tensor:
+        """Draw for some worlds, shape [worlds, elements, columns]."""
         rows = 1 if self.shared else elements
         shape = (rows, self.low.shape[1])
         if self.distribution.draw is not None:
-            drawn = self.distribution.draw(random, self.low, self.high, shape, worlds)
+            given: Any = worlds.for_call(self.distribution.draw)
+            if given is None:
+                given = worlds.ids
+            drawn = self.distribution.draw(random, self.low, self.high, shape, given)
         else:
-            every = (len(worlds), *shape)
+            every = (worlds.num_rows, *shape)
             low = self.low.expand(every)
             high = self.high.expand(every)
             drawn = self.distribution.sample(low, high, every, str(self.low.device))
-        return drawn.expand(len(worlds), elements, -1)
+        return drawn.expand(worlds.num_rows, elements, -1)
 
 
 def make_bounds(
@@ -454,7 +447,7 @@ class FieldDraw(Randomization):
             ends.append(values)
         return torch.minimum(*ends), torch.maximum(*ends)
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
         """Draw for some worlds."""
         rows = self.rows
         if self.operation.uses_defaults:

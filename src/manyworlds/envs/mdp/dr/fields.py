@@ -9,8 +9,6 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-import torch
-
 from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
 from manyworlds.envs.mdp.dr.field_draws import (
     ROBOT,
@@ -23,6 +21,7 @@ from manyworlds.envs.mdp.dr.field_draws import (
 )
 from manyworlds.envs.mdp.dr.quat_draws import QuatDraw, quat_draw
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 @randomizes("geom_friction")
 def geom_friction(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -77,7 +76,7 @@ def geom_friction(
 @randomizes("geom_pos")
 def geom_pos(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -113,7 +112,7 @@ def geom_pos(
 @randomizes("geom_quat")
 def geom_quat(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     roll_range: Range = (0.0, 0.0),
     pitch_range: Range = (0.0, 0.0),
     yaw_range: Range = (0.0, 0.0),
@@ -140,7 +139,7 @@ def geom_quat(
 @randomizes("geom_rgba")
 def geom_rgba(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -176,7 +175,7 @@ def geom_rgba(
 @randomizes("body_mass")
 def body_mass(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -219,7 +218,7 @@ def body_mass(
 @randomizes("body_ipos")
 def body_com_offset(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -258,7 +257,7 @@ body_ipos = body_com_offset
 @randomizes("body_pos")
 def body_pos(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -294,7 +293,7 @@ def body_pos(
 @randomizes("body_quat")
 def body_quat(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     roll_range: Range = (0.0, 0.0),
     pitch_range: Range = (0.0, 0.0),
     yaw_range: Range = (0.0, 0.0),
@@ -321,7 +320,7 @@ def body_quat(
 @randomizes("body_gravcomp")
 def body_gravcomp(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -357,7 +356,7 @@ def body_gravcomp(
 @randomizes("dof_damping")
 def joint_damping(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -396,7 +395,7 @@ dof_damping = joint_damping
 @randomizes("dof_armature")
 def joint_armature(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -435,7 +434,7 @@ dof_armature = joint_armature
 @randomizes("dof_frictionloss")
 def joint_friction(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -482,7 +481,7 @@ dof_frictionloss = joint_friction
 @randomizes("jnt_stiffness")
 def joint_stiffness(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -521,7 +520,7 @@ jnt_stiffness = joint_stiffness
 @randomizes("jnt_range")
 def joint_limits(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -560,7 +559,7 @@ jnt_range = joint_limits
 @randomizes("qpos0")
 def joint_default_pos(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -600,7 +599,7 @@ qpos0 = joint_default_pos
 @randomizes("jnt_margin")
 def jnt_margin(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -637,7 +636,7 @@ def jnt_margin(
 @randomizes("site_pos")
 def site_pos(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -673,7 +672,7 @@ def site_pos(
 @randomizes("site_quat")
 def site_quat(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     roll_range: Range = (0.0, 0.0),
     pitch_range: Range = (0.0, 0.0),
     yaw_range: Range = (0.0, 0.0),
@@ -700,7 +699,7 @@ def site_quat(
 @randomizes("cam_fovy")
 def cam_fovy(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -736,7 +735,7 @@ def cam_fovy(
 @randomizes("cam_pos")
 def cam_pos(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -772,7 +771,7 @@ def cam_pos(
 @randomizes("cam_quat")
 def cam_quat(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     roll_range: Range = (0.0, 0.0),
     pitch_range: Range = (0.0, 0.0),
     yaw_range: Range = (0.0, 0.0),
@@ -799,7 +798,7 @@ def cam_quat(
 @randomizes("cam_intrinsic")
 def cam_intrinsic(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -835,7 +834,7 @@ def cam_intrinsic(
 @randomizes("light_pos")
 def light_pos(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -871,7 +870,7 @@ def light_pos(
 @randomizes("light_dir")
 def light_dir(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -907,7 +906,7 @@ def light_dir(
 @randomizes("light_diffuse")
 def light_diffuse(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -943,7 +942,7 @@ def light_diffuse(
 @randomizes("light_specular")
 def light_specular(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -987,7 +986,7 @@ def light_specular(
 @randomizes("light_ambient")
 def light_ambient(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1023,7 +1022,7 @@ def light_ambient(
 @randomizes("light_attenuation")
 def light_attenuation(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1067,7 +1066,7 @@ def light_attenuation(
 @randomizes("light_cutoff")
 def light_cutoff(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1103,7 +1102,7 @@ def light_cutoff(
 @randomizes("light_exponent")
 def light_exponent(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1148,7 +1147,7 @@ def light_exponent(
 @randomizes("mat_rgba")
 def mat_rgba(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1184,7 +1183,7 @@ def mat_rgba(
 @randomizes("mat_emission")
 def mat_emission(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1220,7 +1219,7 @@ def mat_emission(
 @randomizes("mat_specular")
 def mat_specular(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1256,7 +1255,7 @@ def mat_specular(
 @randomizes("mat_shininess")
 def mat_shininess(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1292,7 +1291,7 @@ def mat_shininess(
 @randomizes("mat_texrepeat")
 def mat_texrepeat(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1328,7 +1327,7 @@ def mat_texrepeat(
 @randomizes("tendon_damping")
 def tendon_damping(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1372,7 +1371,7 @@ def tendon_damping(
 @randomizes("tendon_stiffness")
 def tendon_stiffness(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1416,7 +1415,7 @@ def tendon_stiffness(
 @randomizes("tendon_frictionloss")
 def tendon_friction(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1463,7 +1462,7 @@ tendon_frictionloss = tendon_friction
 @randomizes("tendon_armature")
 def tendon_armature(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1507,7 +1506,7 @@ def tendon_armature(
 @randomizes("tendon_range")
 def tendon_range(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1543,7 +1542,7 @@ def tendon_range(
 @randomizes("tendon_margin")
 def tendon_margin(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1580,7 +1579,7 @@ def tendon_margin(
 @randomizes("tendon_lengthspring")
 def tendon_lengthspring(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1624,7 +1623,7 @@ def tendon_lengthspring(
 @randomizes("actuator_dynprm")
 def actuator_dynprm(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1668,7 +1667,7 @@ def actuator_dynprm(
 @randomizes("actuator_gear")
 def actuator_gear(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1704,7 +1703,7 @@ def actuator_gear(
 @randomizes("actuator_ctrlrange")
 def actuator_ctrlrange(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -1748,7 +1747,7 @@ def actuator_ctrlrange(
 @randomizes("actuator_actrange")
 def actuator_actrange(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",

@@ -18,6 +18,7 @@ from manyworlds.envs.mdp.dr.field_draws import (
 )
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.math.inertia import perturb_inertia
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -46,9 +47,9 @@ class _Perturbation(Randomization):
         if drawn:
             self._bounds = make_bounds(wanted, distribution, env.sim.device)
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
         """Draw for some worlds."""
-        shape = (len(worlds), len(self._rows[0].ids))
+        shape = (worlds.num_rows, len(self._rows[0].ids))
         numbers = torch.zeros(*shape, 10, device=self._drawn.device)
         if self._bounds is not None:
             numbers[..., self._drawn] = self._bounds.sample(env.random, worlds, shape[1])
@@ -64,7 +65,7 @@ class _Perturbation(Randomization):
 @randomizes(*_FIELDS)
 def pseudo_inertia(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     alpha_range: Range = _NONE,
     d_range: Range | None = None,
     d1_range: Range = _NONE,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
 from manyworlds.envs.mdp.dr.field_draws import Axes, FieldDraw, Ranges, field_draw, randomizes
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 @randomizes("opt.gravity", selects=())
 def gravity(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     distribution: Distribution | str = "uniform",
     operation: Operation | str = "add",

@@ -13,6 +13,7 @@ from manyworlds.envs.mdp.dr.distributions import Distribution
 from manyworlds.envs.mdp.dr.field_draws import Bounds, Randomization, Range, Rows, make_bounds
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.math import quat_from_euler_xyz, quat_mul
+from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -25,7 +26,7 @@ class QuatDraw(Randomization):
     rows: Rows
     bounds: Bounds
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
         """Draw for some worlds."""
         rows = self.rows
         drawn = self.bounds.sample(env.random, worlds, len(rows.ids))

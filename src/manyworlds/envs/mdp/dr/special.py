@@ -22,6 +22,7 @@ from manyworlds.envs.mdp.dr.field_draws import (
     selected,
 )
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.validation.worlds import EnvIds, Worlds, assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -69,16 +70,16 @@ class Sizes(Randomization):
         self._diagonals = torch.tensor(diagonals, device=device)
         env.sim.expand_model_fields(("geom_rbound", "geom_aabb"))
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
         """Draw sizes for some worlds, and update the bounds."""
         self.draw.apply(env, worlds)
         sizes = self.draw.rows
         # Not a matrix product, which GPUs round.
         half = (sizes.present(env, worlds).unsqueeze(-2) * self._sums).sum(dim=-1)
         diagonal = (half * self._diagonals).norm(dim=-1)
-        index = (worlds[:, None], sizes.ids)
-        env.sim.model.geom_rbound[index] = diagonal.where(diagonal > 0, half.amax(dim=-1))
-        env.sim.model.geom_aabb[(*index, 1)] = half
+        bound = diagonal.where(diagonal > 0, half.amax(dim=-1))
+        assign(env.sim.model.geom_rbound, bound, worlds, sizes.ids)
+        assign(env.sim.model.geom_aabb[:, :, 1], half, worlds, sizes.ids)
 
 
 def _types_of(env: ManagerBasedRlEnv, entity: str, geom: int) -> set[int]:
@@ -93,7 +94,7 @@ def _types_of(env: ManagerBasedRlEnv, entity: str, geom: int) -> set[int]:
 @randomizes("geom_size", "geom_rbound", "geom_aabb")
 def geom_size(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -133,7 +134,7 @@ _ISOTROPIC = {1: 0, 4: 3}
 @randomizes("pair_friction")
 def pair_friction(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -199,20 +200,20 @@ class _Pick(Randomization):
             ids = indexing.mat_ids
         self._pool = ids[asset_cfg.index(pool)].to(torch.int32)
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: Worlds) -> None:
         """Pick for some worlds."""
         rows = self._rows
         elements = len(self._rows.ids)
         count = 1 if self._shared else elements
         drawn = env.random.integers(0, len(self._pool), (count, 1), worlds)
-        picked = self._pool[drawn].expand(len(worlds), elements, rows.width)
+        picked = self._pool[drawn].expand(worlds.num_rows, elements, rows.width)
         rows.write(env, worlds, picked, self._column)
 
 
 @randomizes("geom_matid", selects=("geom", "material"))
 def geom_matid(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     asset_cfg: SceneEntityCfg = ROBOT,
     shared_random: bool = False,
 ) -> _Pick:
@@ -230,7 +231,7 @@ def geom_matid(
 @randomizes("mat_texid", selects=("material", "texture"))
 def mat_texid(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
+    env_ids: EnvIds,
     asset_cfg: SceneEntityCfg = ROBOT,
     role: int = mujoco.mjtTextureRole.mjTEXROLE_RGB.value,
     shared_random: bool = False,

@@ -13,6 +13,7 @@ from manyworlds.entity import Entity
 from manyworlds.managers import CommandTerm, CommandTermCfg
 from manyworlds.utils.devices import constants
 from manyworlds.utils.math import dot, quat_from_euler_xyz
+from manyworlds.validation.worlds import EnvIds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -152,33 +153,38 @@ class _Lifting(CommandTerm):
         error = self.target_object_pos - self.target_pos
         return dot(error, error).sqrt()
 
-    def _resample_command(self, env_ids: torch.Tensor) -> None:
+    @takes_worlds
+    def _resample_command(self, env_ids: EnvIds) -> None:
+        worlds = self._worlds(env_ids)
+        origins = worlds.take(self._env.scene.env_origins)
         ranges = self.cfg.target_position_range
         low, high = self._bounds(ranges.x, ranges.y, ranges.z)
         if self.cfg.difficulty == "fixed":
-            target = ((low + high) / 2.0).expand(len(env_ids), 3)
+            target = ((low + high) / 2.0).expand(worlds.num_rows, 3)
         else:
-            target = self.random.uniform(low, high, (3,), env_ids)
-        self.target_pos[env_ids] = target + self._env.scene.env_origins[env_ids]
+            target = self.random.uniform(low, high, (3,), worlds)
+        worlds.put(self.target_pos, target + origins)
         if len(self.objects) > 1:
-            self._chosen[env_ids] = self.random.integers(0, len(self.objects), env_ids=env_ids)
+            chosen = self.random.integers(0, len(self.objects), env_ids=worlds)
+            worlds.put(self._chosen, chosen)
         if self.cfg.object_pose_range is None:
             return
         ranges = self.cfg.object_pose_range
         low, high = self._bounds(ranges.x, ranges.y, ranges.z, ranges.yaw)
         for entity in self.objects:
-            drawn = self.random.uniform(low, high, (4,), env_ids)
-            position = drawn[:, :3] + self._env.scene.env_origins[env_ids]
+            drawn = self.random.uniform(low, high, (4,), worlds)
+            position = drawn[:, :3] + origins
             zero = torch.zeros_like(drawn[:, 3])
             pose = torch.cat([position, quat_from_euler_xyz(zero, zero, drawn[:, 3])], dim=1)
-            entity.write_root_link_pose_to_sim(pose, env_ids)
-            entity.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), env_ids)
+            entity.write_root_link_pose_to_sim(pose, worlds)
+            entity.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), worlds)
 
     def _bounds(self, *ranges: Range) -> torch.Tensor:
         rows = [(float(low), float(high)) for low, high in ranges]
         return constants(tuple(rows), self.device).T
 
-    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
+    @takes_worlds
+    def _update_command(self, env_ids: EnvIds = None) -> None:
         """Do nothing: the target does not depend on the state."""
 
     def _update_metrics(self) -> None:

@@ -25,6 +25,7 @@ from manyworlds.utils.math import (
     quat_mul,
     yaw_quat,
 )
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     import mujoco
@@ -312,20 +313,19 @@ class MotionCommand(CommandTerm):
             self._indexes[body_names] = torch.tensor(ids, device=self.device)
         return self._indexes[body_names]
 
-    def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
+    @takes_worlds
+    def compute(self, dt: float | torch.Tensor, env_ids: EnvIds = None) -> None:
         """Advance by `dt` [s]; see `CommandTerm.compute`. Worlds with `dt` 0 do not advance."""
         if env_ids is not None:
-            self._update_command(env_ids)
+            super().compute(dt, env_ids)
             return
         self._update_metrics()
         expired = count_down(self.time_left, dt)
         self.time_steps += dt > 0.0
         ended = expired | (self.time_steps >= self.motion.time_step_total)
-        ids = (ended & ~self._env.resetting).nonzero().squeeze(-1)
         # The last frame is that of worlds that are reset in this step.
         self.time_steps.clamp_(max=self.motion.time_step_total - 1)
-        if len(ids):
-            self._resample(ids)
+        self._resample_where(ended & ~self._env.resetting)
         alpha = self.cfg.adaptive_alpha
         self.bin_failed_count.lerp_(self._new_failures, alpha)
         self._new_failures.zero_()
@@ -370,35 +370,43 @@ class MotionCommand(CommandTerm):
         total = self.motion.time_step_total
         if not 0 <= frame < total:
             raise ValueError(f"There is no frame {frame}: the motion has frames 0 to {total - 1}.")
-        self.time_steps[env_ids] = frame
-        self._put_robots(env_ids, noisy=False)
+        worlds = self._worlds(env_ids)
+        worlds.put(self.time_steps, frame)
+        self._put_robots(worlds, noisy=False)
 
-    def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    @takes_worlds
+    def reset(self, env_ids: EnvIds) -> dict[str, torch.Tensor]:
         """Count failures, and resample the frames of given worlds; see `CommandTerm.reset`."""
+        worlds = self._worlds(env_ids)
         if self.cfg.sampling_mode == "adaptive":
             # Failures count for the bin of the frame at which the episode ended.
-            failed = self._env.termination_manager.terminated[env_ids].float()
-            bins = self.time_steps[env_ids] * self.bin_count // self.motion.time_step_total
-            bins.clamp_(max=self.bin_count - 1)
-            self._new_failures.index_add_(0, bins, failed)
-        return super().reset(env_ids)
+            failed = worlds.take(self._env.termination_manager.terminated)
+            if worlds.is_masked:
+                failed = failed & worlds.mask
+            bins = worlds.take(self.time_steps) * self.bin_count // self.motion.time_step_total
+            bins = bins.clamp(max=self.bin_count - 1)
+            self._new_failures.index_add_(0, bins, failed.float())
+        return super().reset(worlds)
 
-    def _resample_command(self, env_ids: torch.Tensor) -> None:
+    @takes_worlds
+    def _resample_command(self, env_ids: EnvIds) -> None:
+        worlds = self._worlds(env_ids)
         if self.cfg.sampling_mode == "start":
-            self.time_steps[env_ids] = 0
+            worlds.put(self.time_steps, 0)
         else:
             probabilities = self.sampling_probabilities()
-            bins = self.random.choice(probabilities, env_ids)
-            share = (bins + self.random.uniform(env_ids=env_ids)) / self.bin_count
-            self.time_steps[env_ids] = (share * (self.motion.time_step_total - 1)).long()
+            bins = self.random.choice(probabilities, worlds)
+            share = (bins + self.random.uniform(env_ids=worlds)) / self.bin_count
+            worlds.put(self.time_steps, (share * (self.motion.time_step_total - 1)).long())
             log = probabilities.clamp_min(1e-12).log()
             entropy = -(probabilities * log).sum() / np.log(max(self.bin_count, 2))
             top, at = probabilities.max(dim=0)
             for name, value in zip(_SAMPLING, (entropy, top, at / self.bin_count), strict=True):
                 self.metrics[name].copy_(value.expand(self.num_envs))
-        self._put_robots(env_ids, noisy=True)
+        self._put_robots(worlds, noisy=True)
 
-    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
+    @takes_worlds
+    def _update_command(self, env_ids: EnvIds = None) -> None:
         self._look_up()
 
     def _update_metrics(self) -> None:
@@ -435,29 +443,29 @@ class MotionCommand(CommandTerm):
             weights = torch.nn.functional.conv1d(padded, self._kernel).view(-1)
         return weights / weights.sum()
 
-    def _put_robots(self, env_ids: torch.Tensor, noisy: bool) -> None:
+    def _put_robots(self, worlds: Worlds, noisy: bool) -> None:
         """Write the state of the current frames to the given worlds."""
         cfg = self.cfg
-        frames = self.motion.split(self.motion.frames[self.time_steps[env_ids]])
+        frames = self.motion.split(self.motion.frames[worlds.take(self.time_steps)])
         joint_pos, joint_vel = frames[:2]
         pos, quat, linear, angular = (part[:, 0] for part in frames[2:])
-        pos = pos + self._env.scene.env_origins[env_ids]
+        pos = pos + worlds.take(self._env.scene.env_origins)
         if noisy:
-            pose = self.random.uniform(*pose_bounds(cfg.pose_range, self.device), (6,), env_ids)
+            pose = self.random.uniform(*pose_bounds(cfg.pose_range, self.device), (6,), worlds)
             pos = pos + pose[:, :3]
             quat = quat_mul(quat_from_euler_xyz(*pose[:, 3:].unbind(-1)), quat)
             low, high = pose_bounds(cfg.velocity_range, self.device)
-            push = self.random.uniform(low, high, (6,), env_ids)
+            push = self.random.uniform(low, high, (6,), worlds)
             linear = linear + push[:, :3]
             angular = angular + push[:, 3:]
             shape = joint_pos.shape[1:]
-            offset = self.random.uniform(*cfg.joint_position_range, shape, env_ids)
+            offset = self.random.uniform(*cfg.joint_position_range, shape, worlds)
             joint_pos = joint_pos + offset
-            limits = self.robot.data.soft_joint_pos_limits[env_ids]
+            limits = worlds.take(self.robot.data.soft_joint_pos_limits)
             joint_pos = joint_pos.clamp(limits[..., 0], limits[..., 1])
         root = torch.cat([pos, quat, linear, angular], dim=1)
-        self.robot.write_joint_state_to_sim(joint_pos, joint_vel, env_ids=env_ids)
-        self.robot.write_root_state_to_sim(root, env_ids)
+        self.robot.write_joint_state_to_sim(joint_pos, joint_vel, env_ids=worlds)
+        self.robot.write_root_state_to_sim(root, worlds)
 
     # Building and drawing.
 

@@ -8,6 +8,7 @@ import torch
 
 from manyworlds.tasks.tracking.mdp.commands import Ranges
 from manyworlds.tasks.tracking.mdp.observations import motion_command
+from manyworlds.validation.worlds import EnvIds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -22,9 +23,10 @@ class StartVelocityStage(TypedDict):
     """Bounds, see `MotionCommandCfg.velocity_range`."""
 
 
+@takes_worlds
 def start_velocities(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor,
+    env_ids: EnvIds,
     command_name: str,
     stages: list[StartVelocityStage],
 ) -> dict[str, torch.Tensor]:

@@ -8,6 +8,7 @@ import torch
 
 from manyworlds.managers import SceneEntityCfg
 from manyworlds.tasks.velocity.mdp.velocity_command import UniformVelocityCommand
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -31,9 +32,10 @@ class VelocityStage(TypedDict):
     """Probability of a zero command."""
 
 
+@takes_worlds
 def terrain_levels_vel(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor,
+    env_ids: EnvIds,
     command_name: str,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> dict[str, torch.Tensor]:
@@ -52,13 +54,14 @@ def terrain_levels_vel(
     if terrain is None or terrain.cfg.terrain_generator is None:
         return {}
     generator = terrain.cfg.terrain_generator
+    worlds = Worlds.of(env_ids, env.num_envs, env.device)
     walked = env.scene.entity(asset_cfg.name).data.root_link_pos_w - env.scene.env_origins
-    distance = walked[env_ids, :2].norm(dim=1)
-    made, commanded, missing = _ways(env, env_ids, command_name)
+    distance = worlds.take(walked)[:, :2].norm(dim=1)
+    made, commanded, missing = _ways(env, worlds, command_name)
     followed = (missing <= 0.0) & (commanded > 0.0) & (made >= _FOLLOWED * commanded)
     up = (distance > generator.size[0] / 2.0) | followed
     down = (torch.maximum(made, distance) < _LOST * (commanded + missing)) & ~up
-    terrain.update_env_origins(env_ids, up, down)
+    terrain.update_env_origins(worlds, up, down)
     levels = terrain.terrain_levels.float()
     log = {"mean": levels.mean(), "max": levels.max()}
     if generator.curriculum:
@@ -72,7 +75,7 @@ def terrain_levels_vel(
 
 
 def _ways(
-    env: ManagerBasedRlEnv, env_ids: torch.Tensor, command_name: str
+    env: ManagerBasedRlEnv, worlds: Worlds, command_name: str
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return the way made along the commands, the commanded way, and what its end lacks.
 
@@ -80,24 +83,26 @@ def _ways(
 
     Args:
         env: the environment.
-        env_ids: worlds, shape [n].
+        worlds: the n worlds.
         command_name: name of the command.
 
     Returns:
         Three lengths [m], each of shape [n].
     """
     term = env.command_manager.get_term(command_name)
-    speed = term.command[env_ids, :2].norm(dim=1)
+    speed = worlds.take(term.command)[:, :2].norm(dim=1)
     if not isinstance(term, UniformVelocityCommand):
         none = torch.zeros_like(speed)
         return none, none, speed * env.max_episode_length_s
-    left = (env.max_episode_length - env.episode_length_buf[env_ids]).clamp(min=0)
-    return term.progress[env_ids], term.commanded_way[env_ids], speed * left * env.step_dt
+    left = (env.max_episode_length - worlds.take(env.episode_length_buf)).clamp(min=0)
+    made = worlds.take(term.progress)
+    return made, worlds.take(term.commanded_way), speed * left * env.step_dt
 
 
+@takes_worlds
 def commands_vel(
     env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor,
+    env_ids: EnvIds,
     command_name: str,
     velocity_stages: list[VelocityStage],
 ) -> dict[str, torch.Tensor]:

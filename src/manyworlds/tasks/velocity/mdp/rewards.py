@@ -17,7 +17,7 @@ from manyworlds.sensor import BuiltinSensor, ContactSensor, TerrainHeightSensor
 from manyworlds.tasks.velocity.mdp.terrain_utils import terrain_normal_from_sensors
 from manyworlds.tasks.velocity.mdp.velocity_command import UniformVelocityCommand, total_speed
 from manyworlds.utils.math import dot
-from manyworlds.validation.worlds import assign
+from manyworlds.validation.worlds import assign, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -296,6 +296,7 @@ class feet_swing_height(ManagerTermBase):  # noqa: N801
         self._peak.masked_fill_(touching, 0.0)
         return _where_moving(env, cost, command_name, command_threshold)
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset the maximum heights of the given worlds."""
         assign(self._peak, 0.0, env_ids)

@@ -8,7 +8,7 @@ import torch
 
 from manyworlds.managers import ManagerTermBase, SceneEntityCfg, TerminationTermCfg
 from manyworlds.tasks.velocity.mdp.rewards import command_progress
-from manyworlds.validation.worlds import Worlds
+from manyworlds.validation.worlds import takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -56,13 +56,14 @@ class stalled(ManagerTermBase):  # noqa: N801
         """
         progress = command_progress(env, command_name, command_threshold, asset_cfg)
         command = env.command_manager.get_command(command_name)[:, :2]
-        progress[command.norm(dim=1) <= command_threshold] = 1.0
+        progress.masked_fill_(command.norm(dim=1) <= command_threshold, 1.0)
         self._progress += (progress - self._progress) * (env.step_dt / period_s)
         return self._progress < limit
 
+    @takes_worlds
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset the means of the given worlds."""
-        self._progress[Worlds.of(env_ids, self.num_envs, self.device).rows] = _FIRST_PROGRESS
+        self._worlds(env_ids).put(self._progress, _FIRST_PROGRESS)
 
 
 def out_of_terrain_bounds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -14,6 +14,7 @@ from manyworlds.managers.symmetry import Reflection
 from manyworlds.utils.math import dot, wrap_to_pi
 from manyworlds.utils.overrides import overrides
 from manyworlds.validation.host_reads import reads_are_free
+from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -267,10 +268,15 @@ class UniformVelocityCommand(CommandTerm):
         if command is not None:
             self._steered[env_idx] = torch.tensor(command, device=self.device)
 
-    def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
+    @takes_worlds
+    def compute(self, dt: float | torch.Tensor, env_ids: EnvIds = None) -> None:
         """Measure the way of the last `dt`, and advance the term; see `CommandTerm.compute`."""
-        if self._measures_way:
-            self._measure_way(dt, env_ids)
+        if self._measures_way and env_ids is None:
+            self._measure_way(dt)
+        elif self._measures_way:
+            here = self.robot.data.root_link_pos_w[:, :2]
+            worlds = self._worlds(env_ids)
+            worlds.put(self._way_from, worlds.take(here))
         if env_ids is None:
             self._elapsed = dt
         super().compute(dt, env_ids)
@@ -291,27 +297,33 @@ class UniformVelocityCommand(CommandTerm):
             state = state | older
         super().load_state_dict(state)
 
-    def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    @takes_worlds
+    def reset(self, env_ids: EnvIds) -> dict[str, torch.Tensor]:
         """Resample the commands of given worlds; return the means of their metrics, shape []."""
-        log = super().reset(env_ids)
-        self.commanded_way[env_ids] = 0.0
-        self.progress[env_ids] = 0.0
-        self._measured[env_ids] = 0.0
+        worlds = self._worlds(env_ids)
+        log = super().reset(worlds)
+        worlds.put(self.commanded_way, 0.0)
+        worlds.put(self.progress, 0.0)
+        worlds.put(self._measured, 0.0)
         if self.cfg.init_velocity_prob > 0.0:
             # Some of the worlds begin at the velocity of their command.
-            chosen = self.random.uniform(env_ids=env_ids) < self.cfg.init_velocity_prob
-            self._update_command(env_ids)
-            ids = env_ids[chosen]
-            x, y, turning = self.command[ids].unbind(1)
+            chosen = self.random.uniform(env_ids=worlds) < self.cfg.init_velocity_prob
+            given: Any = worlds.for_call(self._update_command)
+            if given is not None:
+                self._update_command(given)
+            if worlds.is_masked:
+                chosen = Worlds.masked(worlds.mask & chosen)
+            else:
+                chosen = self._worlds(worlds.ids[chosen])
+            x, y, turning = chosen.take(self.command).unbind(1)
             zero = torch.zeros_like(x)
             velocity = torch.stack([x, y, zero, zero, zero, turning], dim=1)
-            self.robot.write_root_link_velocity_b_to_sim(velocity, ids)
+            self.robot.write_root_link_velocity_b_to_sim(velocity, chosen)
         return log
 
-    def _resample_command(self, env_ids: torch.Tensor) -> None:
-        mask = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
-        mask[env_ids] = True
-        self._sample(mask)
+    @takes_worlds
+    def _resample_command(self, env_ids: EnvIds) -> None:
+        self._sample(self._worlds(env_ids).mask)
 
     def _resample_where(self, mask: torch.Tensor) -> None:
         """Resample commands and their times in the worlds of a mask, shape [num_envs]."""
@@ -358,39 +370,41 @@ class UniformVelocityCommand(CommandTerm):
             self._sampled_from = ranges, shares
         return self._low, self._span, self._limits
 
-    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
+    @takes_worlds
+    def _update_command(self, env_ids: EnvIds = None) -> None:
         cfg = self.cfg
-        rows = slice(None) if env_ids is None else env_ids
-        command = self.vel_command_b[rows]
+        worlds = self._worlds(env_ids)
+        command = worlds.take(self.vel_command_b)
+        if worlds.is_masked:
+            command = command.clone()
         if cfg.heading_command or cfg.rel_world_envs > 0.0:
-            now = self.robot.data.heading_w[rows]
+            now = worlds.take(self.robot.data.heading_w)
             if cfg.heading_command:
-                rate = cfg.heading_control_stiffness * wrap_to_pi(self.heading_target[rows] - now)
+                error = wrap_to_pi(worlds.take(self.heading_target) - now)
+                rate = cfg.heading_control_stiffness * error
                 rate.clamp_(*cfg.ranges.ang_vel_z)
                 turning = command[:, 2]
-                turning.copy_(torch.where(self.is_heading_env[rows], rate, turning))
+                turning.copy_(torch.where(worlds.take(self.is_heading_env), rate, turning))
             if cfg.rel_world_envs > 0.0:
-                x, y = self.vel_command_w[rows, :2].unbind(1)
+                x, y = worlds.take(self.vel_command_w)[:, :2].unbind(1)
                 cos = now.cos()
                 sin = now.sin()
                 turned = torch.stack([cos * x + sin * y, cos * y - sin * x], dim=1)
                 linear = command[:, :2]
-                linear.copy_(torch.where(self.is_world_env[rows].unsqueeze(1), turned, linear))
-        command.masked_fill_(self.is_standing_env[rows].unsqueeze(1), 0.0)
-        if env_ids is not None:
-            self.vel_command_b.index_copy_(0, env_ids, command)
+                linear.copy_(
+                    torch.where(worlds.take(self.is_world_env).unsqueeze(1), turned, linear)
+                )
+        command.masked_fill_(worlds.take(self.is_standing_env).unsqueeze(1), 0.0)
+        if not worlds.is_all:
+            worlds.put(self.vel_command_b, command)
 
-    def _measure_way(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None) -> None:
+    def _measure_way(self, dt: float | torch.Tensor) -> None:
         """Add the last `dt`, in which the present commands held, to the ways of this episode.
 
         Args:
             dt: time [s], a scalar or shape [num_envs]; zero where an episode begins.
-            env_ids: worlds whose ways begin here; None to add to those of all worlds.
         """
         here = self.robot.data.root_link_pos_w[:, :2]
-        if env_ids is not None:
-            self._way_from[env_ids] = here[env_ids]
-            return
         x, y = self.command[:, :2].unbind(1)
         speed = torch.hypot(x, y)
         heading = self.robot.data.heading_w
