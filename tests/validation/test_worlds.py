@@ -1,10 +1,12 @@
 """World ids in every form that users pass."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
 
-from manyworlds.validation.worlds import Worlds, as_index, assign
+from manyworlds.validation.worlds import Worlds, as_index, assign, takes_worlds
 
 
 @pytest.mark.parametrize(
@@ -161,3 +163,111 @@ def test_assign_writes_the_outer_product():
     assert target.nonzero().tolist() == [[0, 1], [0, 3], [2, 1], [2, 3]]
     assign(target, 0.0, torch.tensor([True, False, False]))
     assert target[0].sum() == 0 and target[2].sum() == 2
+
+
+MASKS = [[], [1], [0, 2, 3], [0, 1, 2, 3]]
+
+
+def both_forms(ids: list[int]) -> tuple[Worlds, Worlds]:
+    """Name worlds among four by ids, and by a mask."""
+    mask = torch.zeros(4, dtype=torch.bool)
+    mask[ids] = True
+    return Worlds(ids, 4), Worlds.masked(mask)
+
+
+@pytest.mark.parametrize("ids", MASKS)
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("value", ["rows", 2.5])
+def test_a_mask_writes_what_ids_write(ids, dim, value):
+    """Take rows, change and write them: the same in both forms, and nothing in other worlds."""
+    start = torch.randn(4, 4, 3)
+    results = []
+    for worlds in both_forms(ids):
+        target = start.clone()
+        new = value
+        if value == "rows":
+            new = worlds.take(target, dim) * 2.0 + 1.0
+        worlds.put(target, new, dim)
+        results.append(target)
+        assert worlds.take(start, dim).shape[dim] == worlds.num_rows
+    assert torch.equal(*results)
+    others = [world for world in range(4) if world not in ids]
+    assert torch.equal(
+        results[1].index_select(dim, torch.tensor(others, dtype=torch.long)),
+        start.index_select(dim, torch.tensor(others, dtype=torch.long)),
+    )
+
+
+@pytest.mark.parametrize("ids", MASKS)
+@pytest.mark.parametrize("columns", [slice(1, 3), torch.tensor([2, 0])])
+def test_a_mask_assigns_what_ids_assign(ids, columns):
+    """Write an outer product of worlds and columns, from rows of all worlds or from theirs."""
+    start = torch.randn(4, 3, 2)
+    values = torch.randn(4, 2, 2)
+    results = []
+    for worlds in both_forms(ids):
+        target = start.clone()
+        assign(target, worlds.take(values), worlds, columns)
+        results.append(target)
+    assert torch.equal(*results)
+
+
+@pytest.mark.parametrize("ids", MASKS)
+def test_statistics_of_a_mask_are_those_of_ids(ids):
+    """Leave other worlds out of sums and means, also where there is none."""
+    rows = torch.arange(12.0).view(4, 3) ** 2
+    rows[:, 0] = torch.nan  # of worlds that do not count
+    rows[ids, 0] = 1.0
+    some, masked = both_forms(ids)
+    assert torch.equal(some.sum(rows), masked.sum(rows))
+    assert torch.allclose(some.mean(rows), masked.mean(rows), equal_nan=True)
+    assert torch.equal(some.take_or_nan(rows).nansum(0), masked.take_or_nan(rows).nansum(0))
+    assert torch.equal(some.sum(rows.T, dim=1), masked.sum(rows.T, dim=1))
+
+
+@pytest.mark.parametrize("first", MASKS)
+@pytest.mark.parametrize("second", MASKS)
+def test_masks_are_put_together_and_taken_apart(first, second):
+    """Unite worlds and leave some out, in every mix of forms."""
+    for a in both_forms(first):
+        for b in both_forms(second):
+            assert sorted(set(a.union(b).ids.tolist())) == sorted({*first, *second})
+            left = a.without(b)
+            ids = left.ids.tolist() if left is not None else []
+            assert ids == sorted({*first} - {*second})
+
+
+def test_terms_are_given_the_form_that_they_take():
+    """Give ids, a mask or worlds to functions and objects, and call none that has no world."""
+
+    def by_ids(env, env_ids):
+        """Take ids."""
+
+    def by_mask(env, env_mask, factor=1.0):
+        """Take a mask."""
+
+    class Term:
+        @takes_worlds
+        def __call__(self, env, env_ids):
+            """Take any form."""
+
+        def reset(self, env_ids):
+            """Take ids."""
+
+    class Own(Term):
+        def __call__(self, env, env_ids):
+            """Take ids, unlike the base."""
+
+    some, masked = both_forms([0, 2])
+    empty = both_forms([])[1]
+    every = Worlds(None, 4)
+    assert masked.for_term(by_ids).tolist() == [0, 2] and every.for_term(by_ids) is None
+    assert every.for_call(by_ids).tolist() == [0, 1, 2, 3]
+    assert masked.for_term(functools.partial(by_mask, factor=2.0)) is masked.mask
+    assert some.for_term(by_mask).tolist() == [True, False, True, False]
+    assert every.for_call(by_mask).all()
+    assert masked.for_term(Term()) is masked and some.for_term(Term()) is some
+    assert masked.for_term(Term().reset).tolist() == [0, 2]
+    assert masked.for_term(Own()).tolist() == [0, 2]
+    assert empty.for_call(by_ids) is None and empty.for_call(Own()) is None
+    assert empty.for_call(by_mask) is empty.mask and empty.for_call(Term()) is empty

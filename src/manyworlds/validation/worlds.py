@@ -136,7 +136,7 @@ class Worlds:
             dim: the dimension of worlds.
         """
         if self.is_masked:
-            mask = self.mask.view(-1, *[1] * (target.ndim - 1 - dim))
+            mask = self._mask_over(target, dim)
             if isinstance(value, torch.Tensor):
                 torch.where(mask, value.to(target.dtype), target, out=target)
             else:
@@ -152,17 +152,16 @@ class Worlds:
             target.index_fill_(dim, self.ids, value)
 
     def mean(self, rows: torch.Tensor, dim: int = 0) -> torch.Tensor:
-        """Return the mean over the worlds along a dimension; NaN for no world."""
+        """Return the mean of the rows of the worlds; NaN for no world."""
         if not self.is_masked:
             return self.take(rows, dim).mean(dim)
         return self.sum(rows, dim) / self.mask.sum()
 
     def sum(self, rows: torch.Tensor, dim: int = 0) -> torch.Tensor:
-        """Return the sum over the worlds along a dimension."""
+        """Return the sum of the rows of the worlds."""
         if not self.is_masked:
             return self.take(rows, dim).sum(dim)
-        mask = self.mask.view(-1, *[1] * (rows.ndim - 1 - dim))
-        return torch.where(mask, rows, torch.zeros_like(rows)).sum(dim)
+        return torch.where(self._mask_over(rows, dim), rows, torch.zeros_like(rows)).sum(dim)
 
     def for_term(self, func: Callable[..., object]) -> Worlds | torch.Tensor | None:
         """Return the argument of a term for these worlds; see `takes_worlds`.
@@ -203,9 +202,12 @@ class Worlds:
         """Return `take` as floats, with NaN where a mask leaves worlds out, for statistics."""
         taken = self.take(rows)
         if self.is_masked:
-            mask = self.mask.view(-1, *[1] * (rows.ndim - 1))
-            taken = torch.where(mask, taken.float(), torch.nan)
+            taken = torch.where(self._mask_over(rows, 0), taken.float(), torch.nan)
         return taken
+
+    def _mask_over(self, rows: torch.Tensor, dim: int) -> torch.Tensor:
+        """Return the mask in a shape that broadcasts to rows along `dim`."""
+        return self.mask.view(-1, *[1] * (rows.ndim - 1 - dim))
 
     @property
     def num_rows(self) -> int:
@@ -387,8 +389,7 @@ def assign(
             if not isinstance(columns, slice):
                 columns = torch.as_tensor(columns, device=target.device)
             kept = target[:, columns]
-            mask = env_ids.mask.view(-1, *[1] * (kept.ndim - 1))
-            target[:, columns] = torch.where(mask, value, kept)
+            target[:, columns] = torch.where(env_ids._mask_over(kept, 0), value, kept)
         elif not isinstance(columns, slice):
             columns = torch.as_tensor(columns, device=target.device)
             target[env_ids.ids[:, None], columns] = value
