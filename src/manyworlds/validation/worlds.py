@@ -10,6 +10,8 @@ import numpy as np
 import torch
 
 EnvIds: TypeAlias = "Worlds | torch.Tensor | np.ndarray | Sequence[int] | slice | None"
+"""Which worlds a call concerns: ids, a mask of shape (num_envs,), a slice, `Worlds`, or None for
+all."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ALL = slice(None)
