@@ -19,6 +19,7 @@ from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import near_matches
+from manyworlds.validation.rules import refuse
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -298,10 +299,10 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         for key in params:
             if key not in signature.parameters:
                 names = [parameter.name for parameter in known]
-                raise ValueError(f"{where} has no parameter '{key}'.{near_matches(key, names)}")
+                refuse(f"{where} has no parameter '{key}'.{near_matches(key, names)}")
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         if not known or known[0].kind not in (*positional, inspect.Parameter.VAR_POSITIONAL):
-            raise ValueError(f"{where} must take the environment as its first argument.")
+            refuse(f"{where} must take the environment as its first argument.")
 
     def _begin_stream(self, name: str) -> None:
         """Let a term draw from a stream of its own, which `env.random` is during its calls."""
@@ -320,12 +321,16 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     def _call_per_world(self, name: str, term_cfg: ManagerTermBaseCfg) -> torch.Tensor:
         """Call a term that returns one value per world, shape [num_envs]; errors name the term."""
         value = self._call(name, term_cfg)
-        if not isinstance(value, torch.Tensor) or value.shape != (self.num_envs,):
-            raise ValueError(
-                f"{self.kind} term '{name}' returned {shape_or_type(value)}, expected "
-                f"({self.num_envs},): return one value per world."
-            )
-        return value
+        if isinstance(value, torch.Tensor) and value.shape == (self.num_envs,):
+            return value
+        message = (
+            f"{self.kind} term '{name}' returned {shape_or_type(value)}, expected "
+            f"({self.num_envs},): return one value per world."
+        )
+        if not isinstance(value, torch.Tensor) or value.shape not in ((), (1,)):
+            raise ValueError(message)
+        refuse(message)
+        return value.expand(self.num_envs)
 
     def _blame(self, error: Exception, name: str, params: Mapping[str, object]) -> None:
         """Prepend the term to the error's message, and note the line of the term that raised it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 from pathlib import Path
@@ -26,9 +27,7 @@ TASK = "Mjlab-Cartpole-Balance"
 @pytest.fixture
 def base(alias: None) -> type[Any]:
     """The class that projects derive from."""
-    from mjlab.rl.runner import MjlabOnPolicyRunner
-
-    return MjlabOnPolicyRunner
+    return importlib.import_module("mjlab.rl.runner").MjlabOnPolicyRunner
 
 
 def _train(
@@ -54,7 +53,7 @@ def test_saving_and_loading_may_be_overridden(base, tmp_path):
     """Save and load further plain data, and know the folder of the run from the beginning."""
 
     class Runner(base):
-        def __init__(self, env, train_cfg, log_dir=None, device="cpu"):
+        def __init__(self, env, train_cfg, log_dir: Any = None, device="cpu"):
             self.log_dir = log_dir
             (Path(log_dir) / "notes").mkdir()
             super().__init__(env, train_cfg, log_dir, device)
@@ -94,7 +93,7 @@ def test_a_logger_of_rsl_rl_may_take_the_place_of_ours(base, tmp_path, capsys):
             super().log(it, start_it, total_it, *args, **kwargs, print_minimal=True, width=60)
 
     class Runner(base):
-        def __init__(self, env, train_cfg, log_dir=None, device="cpu"):
+        def __init__(self, env, train_cfg, log_dir: Any = None, device="cpu"):
             super().__init__(env, train_cfg, log_dir, device)
             self.logger = Quiet(
                 log_dir=log_dir,
@@ -280,7 +279,7 @@ def test_a_run_that_cannot_begin_leaves_no_folder(base, tmp_path):
     """Remove the folder that a runner got when it fails."""
 
     class Runner(base):
-        def __init__(self, env, train_cfg, log_dir=None, device="cpu"):
+        def __init__(self, env, train_cfg, log_dir: Any = None, device="cpu"):
             Path(log_dir, "notes.txt").write_text("begun")
             raise ValueError("not today")
 

@@ -41,6 +41,7 @@ from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import resolve_matching_names_values
+from manyworlds.validation.rules import refuse
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -352,7 +353,8 @@ def _check_attached(
         "mdp.reset_root_state_uniform."
     )
     if len(moving) == len(bodies):
-        raise ValueError(message)
+        refuse(message)
+        return
     warnings.warn(message, UserWarning, 2)
 
 
