@@ -321,16 +321,12 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     def _call_per_world(self, name: str, term_cfg: ManagerTermBaseCfg) -> torch.Tensor:
         """Call a term that returns one value per world, shape [num_envs]; errors name the term."""
         value = self._call(name, term_cfg)
-        if isinstance(value, torch.Tensor) and value.shape == (self.num_envs,):
-            return value
-        message = (
-            f"{self.kind} term '{name}' returned {shape_or_type(value)}, expected "
-            f"({self.num_envs},): return one value per world."
-        )
-        if not isinstance(value, torch.Tensor) or value.shape not in ((), (1,)):
-            raise ValueError(message)
-        refuse(message)
-        return value.expand(self.num_envs)
+        if not isinstance(value, torch.Tensor) or value.shape != (self.num_envs,):
+            raise ValueError(
+                f"{self.kind} term '{name}' returned {shape_or_type(value)}, expected "
+                f"({self.num_envs},): return one value per world."
+            )
+        return value
 
     def _blame(self, error: Exception, name: str, params: Mapping[str, object]) -> None:
         """Prepend the term to the error's message, and note the line of the term that raised it.

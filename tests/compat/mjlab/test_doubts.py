@@ -16,12 +16,10 @@ from manyworlds.envs import ManagerBasedRlEnv, mdp
 from manyworlds.envs.mdp import dr
 from manyworlds.managers import (
     EventTermCfg,
-    MetricsTermCfg,
     ObservationGroupCfg,
     ObservationTermCfg,
     RewardTermCfg,
     SceneEntityCfg,
-    TerminationTermCfg,
 )
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.spec.config import CollisionCfg, GeomCfg, MaterialCfg
@@ -168,20 +166,6 @@ DOUBTS: dict[str, tuple[Callable[[], object], str]] = {
     "a selection that is not read": (
         lambda: _rewarded(mdp.joint_vel_l2, asset_cfg=BODY),
         "joint_vel_l2 reads no body of it",
-    ),
-    "a reward for all worlds": (
-        lambda: _rewarded(lambda env: torch.tensor(2.0)),
-        r"returned \(\), expected \(2,\)",
-    ),
-    "a metric for all worlds": (
-        lambda: make_env(2, metrics={"term": MetricsTermCfg(func=lambda env: torch.ones(1))}),
-        r"returned \(1,\), expected \(2,\)",
-    ),
-    "a termination for all worlds": (
-        lambda: make_env(
-            2, terminations={"term": TerminationTermCfg(func=lambda env: torch.tensor(False))}
-        ),
-        r"returned \(\), expected \(2,\)",
     ),
     "an axis of a pose": (lambda: _pose({"x": (0.0, 0.1), "theta": (0.0, 1.0)}), "keys"),
 }

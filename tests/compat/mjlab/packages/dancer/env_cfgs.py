@@ -148,7 +148,7 @@ def dancer_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
                 "asset_cfg": every,
             },
         ),
-        "bonus": RewardTermCfg(func=mdp.constant_bonus, weight=0.1),
+        "bonus": RewardTermCfg(func=mdp.is_alive, weight=0.1),
         "landing": RewardTermCfg(
             func=mdp.soft_landing, weight=-1e-4, params={"sensor_name": "feet"}
         ),

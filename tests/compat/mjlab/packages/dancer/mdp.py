@@ -115,11 +115,6 @@ def action_smoothness(env: ManagerBasedRlEnv) -> torch.Tensor:
     return torch.sum(torch.square(diff), dim=1)
 
 
-def constant_bonus(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Return one number for all worlds."""
-    return torch.tensor(1.0, device=env.device)
-
-
 # Terminations.
 
 
