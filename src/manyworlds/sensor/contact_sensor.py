@@ -349,7 +349,8 @@ class ContactSensor(Sensor[ContactData]):
 
     def _compute_data(self) -> ContactData:
         now = self._measure()
-        data = ContactData(**{name: now[name] for name in self.cfg.fields})
+        # Copies, which users may keep.
+        data = ContactData(**{name: now[name].clone() for name in self.cfg.fields})
         if self.cfg.track_air_time and self._times is not None:
             for name, time in zip(_TIMES, self._times.float(), strict=True):
                 setattr(data, name, time)
