@@ -19,7 +19,7 @@ from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import near_matches
-from manyworlds.validation.rules import refuse
+from manyworlds.validation.rules import RULES, refuse
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -418,7 +418,10 @@ def shape_or_type(value: object) -> tuple[int, ...] | str:
 
 
 def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEntityCfg]]:
-    """Yield the parameters of a term that default to a `SceneEntityCfg`."""
+    """Yield the parameters of a term that default to a `SceneEntityCfg`, if these are added."""
+    is_ours = getattr(func, "__module__", "").partition(".")[0] == "manyworlds"
+    if RULES[-1].keeps_params and not is_ours:
+        return
     called = func
     if inspect.isclass(func):
         called = func.__call__
