@@ -33,6 +33,11 @@ class Writer(Protocol):
         """Write a value of an iteration."""
 
 
+def _print(record: IterationRecord) -> None:
+    if Ranks.from_environment().is_main:
+        print(f"iteration {record.iteration}/{record.total}: {record.describe()}", flush=True)
+
+
 class ReturnsState(TypedDict):
     """Returns and lengths of episodes, in a checkpoint."""
 
@@ -98,8 +103,8 @@ class TrainingLogger:
         self.git_status_repos: list[str] = []
         """Files of further repositories whose state is written; `add_git_repo_to_log` of rsl_rl's
         runners appends them."""
-        self.report: Callable[[IterationRecord], None] | None = None
-        """Function that gets the record of each iteration."""
+        self.report: Callable[[IterationRecord], None] = _print
+        """Function that gets the record of each iteration; rank 0 prints it by default."""
         self._env = env
         self._cfg = cfg
         self._ranks = ranks
@@ -247,8 +252,6 @@ class TrainingLogger:
             terminated = self._num_terminated / self._num_ended
         self._num_ended = 0
         self._num_terminated = None
-        if self.report is None:
-            return
         record = IterationRecord(
             iteration=it + 1,
             total=total_it,
