@@ -73,7 +73,7 @@ def write_run(task: str, folder: Path, motion_file: Path) -> Path:
     env = ManagerBasedRlEnv(env_cfg, device="cpu")
     make = load_runner_cls(task) or OnPolicyRunner
     runner = make(RslRlVecEnvWrapper(env), asdict(rl_cfg), log_dir=None, device="cpu")
-    run = RunFolder.create(folder, "all", "", task, env_cfg, rl_cfg).path
+    run = RunFolder.reserve(folder, "all", "").begin(task, env_cfg, rl_cfg).path
     runner.cfg["upload_model"] = False
     runner.save(run / "model_0.pt")
     export_policy(runner, run / "policy.onnx", task=task)

@@ -248,7 +248,7 @@ def test_evaluations_take_the_files_that_a_task_needs_from_the_run(tmp_path):
     """Take all settings of the run, or only its motion with those of the task."""
     cfg, rl_cfg = load_env_cfg("Tracking-Flat-G1"), load_rl_cfg("Tracking-Flat-G1")
     cfg.commands["motion"].motion_file, cfg.decimation = "motion.npz", 7
-    run = RunFolder.create(tmp_path, "tracking", "", "Tracking-Flat-G1", cfg, rl_cfg)
+    run = RunFolder.reserve(tmp_path, "tracking", "").begin("Tracking-Flat-G1", cfg, rl_cfg)
     used = evaluation_env_cfg("Tracking-Flat-G1", run)
     assert used.commands["motion"].motion_file == "motion.npz"
     assert used.decimation == 7

@@ -21,6 +21,7 @@ from manyworlds.managers import (
     SceneEntityCfg,
     TerminationManager,
     TerminationTermCfg,
+    manager_base,
 )
 from manyworlds.signals import (
     GaussianNoiseCfg,
@@ -28,6 +29,7 @@ from manyworlds.signals import (
     UniformNoiseCfg,
 )
 from manyworlds.utils.config import to_plain
+from manyworlds.validation.rules import Rules
 from tests.managers.terms import Counter, world_number, world_rows
 
 
@@ -184,6 +186,38 @@ def test_default_entities_are_resolved_in_copies(env):
     assert manager.get_term_cfg("angle").params["asset_cfg"].joint_ids == [1]
     assert default == SceneEntityCfg("cartpole", joint_names="hinge.*")
     assert SceneEntityCfg("robot") == event_terms._ROBOT
+
+
+def test_other_rules_leave_parameters_as_they_are(env, monkeypatch):
+    """Add no default to `params` of another package, and resolve none; ours are resolved."""
+    monkeypatch.setattr(manager_base, "RULES", [Rules(keeps_params=True)])
+    default = SceneEntityCfg("cartpole", joint_names="hinge.*")
+    seen = []
+
+    def angle(env, scale: float, asset_cfg=default) -> torch.Tensor:
+        seen.append(asset_cfg)
+        return scale * world_number(env)
+
+    class Angle:
+        def __init__(self, cfg, env) -> None:
+            assert cfg.params == {"scale": 2.0}
+
+        def __call__(self, env, scale: float, asset_cfg=default) -> torch.Tensor:
+            return angle(env, scale, asset_cfg)
+
+    def ours(env, scale: float, asset_cfg=default) -> torch.Tensor:
+        return angle(env, scale, asset_cfg)
+
+    ours.__module__ = "manyworlds.envs.mdp"
+    terms = {
+        func.__name__: RewardTermCfg(func=func, weight=1.0, params={"scale": 2.0})
+        for func in (angle, Angle, ours)
+    }
+    manager = RewardManager(terms, env)
+    manager.compute(0.02)
+    assert manager.get_term_cfg("angle").params == {"scale": 2.0}
+    assert manager.get_term_cfg("ours").params.keys() == {"scale", "asset_cfg"}
+    assert [selection.joint_ids for selection in seen] == [slice(None), slice(None), [1]]
 
 
 def test_entities_within_parameters_are_resolved(env):

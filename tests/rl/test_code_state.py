@@ -82,6 +82,6 @@ def test_only_the_process_that_writes_touches_the_folder(env_cfg, rl_cfg, tmp_pa
         folder.mkdir()
         ranks = Ranks(rank=rank, world_size=2)
         logger = TrainingLogger(env, runner_settings(rl_cfg), str(folder), ranks)
-        logger.open()
-        logger.close()
+        logger.init_logging_writer()
+        logger.stop_logging_writer()
         assert any(folder.iterdir()) is (rank == 0)

@@ -224,7 +224,7 @@ def test_an_unwritable_place_is_named(env_cfg, rl_cfg, tmp_path):
 
 
 def test_a_full_disk_leaves_no_run_folder(env_cfg, rl_cfg, log_root, monkeypatch):
-    """Make the folder appear under its name only once its configuration is complete."""
+    """Remove the folder if its configuration cannot be written."""
 
     def full(path, config) -> None:
         raise OSError(28, "No space left on device")
@@ -232,7 +232,7 @@ def test_a_full_disk_leaves_no_run_folder(env_cfg, rl_cfg, log_root, monkeypatch
     monkeypatch.setattr("manyworlds.rl.run_folder.dump_yaml", full)
     with pytest.raises(OSError, match="No space left"):
         run(env_cfg, rl_cfg, log_root)
-    assert list((log_root / "cartpole").iterdir()) == []
+    assert not list(log_root.iterdir())
 
 
 @pytest.mark.slow_on_warp
@@ -241,7 +241,7 @@ def test_the_newest_run_is_found_by_task(env_cfg, rl_cfg, log_root):
     with pytest.raises(FileNotFoundError, match="There is no trained run of task"):
         RunFolder.latest(log_root, TASK)
     first = run(env_cfg, rl_cfg, log_root)
-    RunFolder.create(log_root, "cartpole", "", TASK, env_cfg, rl_cfg)
+    RunFolder.reserve(log_root, "cartpole", "").begin(TASK, env_cfg, rl_cfg)
     broken = log_root / "cartpole" / "broken"
     (broken / "params").mkdir(parents=True)
     (broken / "params" / "run.yaml").write_text("nothing: here")

@@ -136,8 +136,8 @@ def test_a_recorded_run_has_the_circumstances_of_its_training(tmp_path, monkeypa
         "machine": {"processor": "Other", "cores": 64, "load": 0.5},
         "versions": {"mujoco": "3.9.9"},
     }
-    run = RunFolder.create(tmp_path, "quadruped", "", TASK, {}, {}, RunOrigin(**origin))
-    old = RunFolder.create(tmp_path, "quadruped", "old", TASK, {}, {})
+    run = RunFolder.reserve(tmp_path, "quadruped", "").begin(TASK, {}, {}, RunOrigin(**origin))
+    old = RunFolder.reserve(tmp_path, "quadruped", "old").begin(TASK, {}, {})
     monkeypatch.setattr(learning, "_results", lambda task, run: {"run": run.path.name})
     monkeypatch.setattr(learning, "_policy", lambda task, run: ())
     monkeypatch.setattr(learning, "LEDGER", tmp_path / "ledger.jsonl")

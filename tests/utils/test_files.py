@@ -82,7 +82,7 @@ def test_update_assets(tmp_path):
     assert assets == {"old": b"", "meshes/a.obj": b"a", "meshes/sub/b.obj": b"b"}
     update_assets(assets, tmp_path)
     assert assets["a.obj"] == b"a"
-    with pytest.raises(NotADirectoryError, match="nowhere"):
+    with pytest.raises(ValueError, match="nowhere"):
         update_assets(assets, tmp_path / "nowhere")
 
 

@@ -65,7 +65,7 @@ class TrainingProgress:
         total = record.total
         count = f"{done}/{total}"
         is_wide = not self._console.is_terminal or self._console.width >= _BAR_COLUMNS
-        text = describe(record, shares=is_wide)
+        text = record.describe(shares=is_wide)
         self._progress.update(
             self._task, total=total, completed=done, count=count, description=text
         )
@@ -88,20 +88,3 @@ def minutes(seconds: float) -> str:
     if whole >= 3600:
         return f"{whole // 3600} h {whole % 3600 // 60:02} min"
     return f"{whole // 60}:{whole % 60:02} min"
-
-
-def describe(record: IterationRecord, *, shares: bool = True) -> str:
-    """Return return and length of recent episodes, terminations, speed, and shares of the time."""
-    shown = "-"
-    if record.mean_return is not None:
-        shown = f"{record.mean_return:.2f}"
-    parts = [f"return {shown}"]
-    if record.episode_length is not None:
-        parts.append(f"length {record.episode_length:.0f}")
-    if record.terminated is not None:
-        parts.append(f"{100 * record.terminated:.0f} % terminated")
-    parts.append(f"{record.steps_per_s:,.0f} control steps/s")
-    if shares and record.shares:
-        told = " ".join(f"{name} {100 * share:.0f}" for name, share in record.shares.items())
-        parts.append(f"{told} %")
-    return ", ".join(parts)

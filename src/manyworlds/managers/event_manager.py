@@ -26,6 +26,7 @@ from manyworlds.sim.fields.model_fields import derived_fields
 from manyworlds.utils.clocks import count_down
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.world_random import RandomStream
+from manyworlds.validation.rules import refuse
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -171,11 +172,15 @@ class EventManager(ManagerBase[EventTermCfg]):
                 f"EventManager term '{name}' of mode 'interval' needs interval_range_s: "
                 "give two bounds [s] with 0 <= lower <= upper."
             )
-        if bounds is not None and not 0 <= bounds[0] <= bounds[1]:
-            raise ValueError(
+        if bounds is not None:
+            message = (
                 f"EventManager term '{name}' has interval_range_s={bounds}: "
                 "give two bounds [s] with 0 <= lower <= upper."
             )
+            if not min(bounds) >= 0:
+                raise ValueError(message)
+            if not bounds[0] <= bounds[1]:
+                refuse(message)
         function = plain_function(term_cfg.func)
         if inspect.isfunction(function) and hasattr(function, "prepare"):
             self._prepared[name] = _PreparedEvent(term_cfg.func)

@@ -19,6 +19,7 @@ from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import near_matches
+from manyworlds.validation.rules import RULES, refuse
 from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
@@ -306,10 +307,10 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         for key in params:
             if key not in signature.parameters:
                 names = [parameter.name for parameter in known]
-                raise ValueError(f"{where} has no parameter '{key}'.{near_matches(key, names)}")
+                refuse(f"{where} has no parameter '{key}'.{near_matches(key, names)}")
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         if not known or known[0].kind not in (*positional, inspect.Parameter.VAR_POSITIONAL):
-            raise ValueError(f"{where} must take the environment as its first argument.")
+            refuse(f"{where} must take the environment as its first argument.")
 
     def _begin_stream(self, name: str) -> None:
         """Let a term draw from a stream of its own, which `env.random` is during its calls."""
@@ -425,7 +426,10 @@ def shape_or_type(value: object) -> tuple[int, ...] | str:
 
 
 def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEntityCfg]]:
-    """Yield the parameters of a term that default to a `SceneEntityCfg`."""
+    """Yield the parameters of a term that default to a `SceneEntityCfg`, if these are added."""
+    is_ours = getattr(func, "__module__", "").partition(".")[0] == "manyworlds"
+    if RULES[-1].keeps_params and not is_ours:
+        return
     called = func
     if inspect.isclass(func):
         called = func.__call__

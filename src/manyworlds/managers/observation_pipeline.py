@@ -15,6 +15,7 @@ from manyworlds.managers.not_finite import is_not_finite
 from manyworlds.signals import CircularBuffer, DelayBuffer, NoiseCfg, NoiseModel, NoiseModelCfg
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.world_random import WorldRandom
+from manyworlds.validation.rules import refuse
 from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class ObservationPipeline(Stateful):
             self._stages.append(self._noise)
         if cfg.clip is not None:
             if not cfg.clip[0] <= cfg.clip[1]:
-                raise ValueError(
+                refuse(
                     f"clip is {cfg.clip}, between which there is nothing: give the lower bound "
                     "first."
                 )

@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable
 
 from manyworlds.managers.scene_entity_config import SELECTED_KINDS, SceneEntityCfg
+from manyworlds.validation.rules import refuse
 
 _HARMLESS = {"name", "preserve_order", "is_resolved"}
 _READS = {f"{kind}_{what}": kind for kind in SELECTED_KINDS for what in ("names", "ids")}
@@ -55,7 +56,7 @@ def check_selection(func: Callable[..., object], parameter: str, selection: Scen
             remedy = "leave it out"
             if others:
                 remedy = f"give {' or '.join(others)} instead"
-            raise ValueError(
+            refuse(
                 f"{parameter} of '{selection.name}' gives {what}, but {name} reads no {kind} of "
                 f"it, so that the selection would have no effect: {remedy}."
             )

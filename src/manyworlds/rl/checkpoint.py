@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import rsl_rl.algorithms
     from rsl_rl.models import MLPModel
 
+    from manyworlds.rl.logger import ReturnsState
     from manyworlds.rl.runner import OnPolicyRunner
 
 Checkpoint = dict[str, Any]
@@ -114,6 +115,17 @@ def _networks(runner: OnPolicyRunner) -> dict[str, MLPModel]:
     return networks
 
 
+def _write_returns(runner: OnPolicyRunner) -> ReturnsState | None:
+    if not hasattr(runner.logger, "returns_state"):  # a project's own logger
+        return None
+    return runner.logger.returns_state()
+
+
+def _read_returns(runner: OnPolicyRunner, state: ReturnsState) -> None:
+    if hasattr(runner.logger, "load_returns_state"):
+        runner.logger.load_returns_state(state)
+
+
 TRAINING_PARTS = (
     Part("iter", lambda runner: runner.current_learning_iteration, _read_iteration),
     Part(AVERAGED, _write_average, _read_average),
@@ -127,11 +139,7 @@ PROCESS_PARTS = (
         lambda runner, state: runner.env.unwrapped.load_state_dict(state),
     ),
     Part("memory", write_memory, _read_memory),
-    Part(
-        "returns",
-        lambda runner: runner.logger.returns_state(),
-        lambda runner, state: runner.logger.load_returns_state(state),
-    ),
+    Part("returns", _write_returns, _read_returns),
 )
 """Parts that each process has."""
 

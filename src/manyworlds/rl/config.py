@@ -254,9 +254,6 @@ def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> Settings:
         algorithm.pop("rnd_cfg", None)
     elif rnd.get("weight_schedule") is not None:
         _check_schedule(rnd["weight_schedule"])
-    if settings.get("logger") == "wandb":
-        project = settings.get("wandb_project", "manyworlds")
-        settings["logger"] = {"class_name": "WandbLogWriter", "project_name": project}
     return settings
 
 

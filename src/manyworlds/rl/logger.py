@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Protocol, TypedDict, cast
@@ -21,8 +21,6 @@ from manyworlds.utils.config import finite_or_none
 from manyworlds.utils.wandb import add_wandb_tags
 
 if TYPE_CHECKING:
-    from rsl_rl.extensions import RandomNetworkDistillation
-
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
 _RECENT_EPISODES = 100
@@ -33,6 +31,11 @@ class Writer(Protocol):
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> object:
         """Write a value of an iteration."""
+
+
+def _print(record: IterationRecord) -> None:
+    if Ranks.from_environment().is_main:
+        print(f"iteration {record.iteration}/{record.total}: {record.describe()}", flush=True)
 
 
 class ReturnsState(TypedDict):
@@ -74,6 +77,9 @@ class EpisodeSums:
 class TrainingLogger:
     """Logger of a training.
 
+    The methods that a loop of learning calls are those of rsl_rl's `Logger`, for runners with a
+    loop of their own.
+
     Args:
         env: environment of this process.
         cfg: settings of the runner, as plain data.
@@ -97,6 +103,8 @@ class TrainingLogger:
         self.git_status_repos: list[str] = []
         """Files of further repositories whose state is written; `add_git_repo_to_log` of rsl_rl's
         runners appends them."""
+        self.report: Callable[[IterationRecord], None] = _print
+        """Function that gets the record of each iteration; rank 0 prints it by default."""
         self._env = env
         self._cfg = cfg
         self._ranks = ranks
@@ -117,12 +125,15 @@ class TrainingLogger:
         if has_intrinsic_rewards:
             self._sums += [self.extrinsic, self.intrinsic]
 
-    def open(self) -> None:
+    def init_logging_writer(self) -> None:
         """Open the writer, and write settings and the state of the code."""
         self._env_times = self._read_env_times()
         if self.log_dir is None or not self._ranks.is_main:
             return
         settings = self._cfg.get("logger", "tensorboard")
+        if settings == "wandb":
+            project = self._cfg.get("wandb_project", "manyworlds")
+            settings = {"class_name": "WandbLogWriter", "project_name": project}
         if settings == "tensorboard":
             from torch.utils.tensorboard import SummaryWriter
 
@@ -139,12 +150,12 @@ class TrainingLogger:
             for path in code:
                 self.writer.save_file(str(path))
 
-    def close(self) -> None:
+    def stop_logging_writer(self) -> None:
         """Close the writer."""
         if isinstance(self.writer, LogWriter):
             self.writer.stop()
 
-    def add_step(
+    def process_env_step(
         self,
         rewards: torch.Tensor,
         dones: torch.Tensor,
@@ -177,40 +188,44 @@ class TrainingLogger:
 
     def log(
         self,
-        iteration: int,
-        total: int,
+        it: int,
+        start_it: int,
+        total_it: int,
         collect_time: float,
         learn_time: float,
-        losses: Mapping[str, float],
+        loss_dict: Mapping[str, float],
         learning_rate: float,
-        action_std: float,
-        rnd: RandomNetworkDistillation | None = None,
-    ) -> IterationRecord:
-        """Write the curves of an iteration, and return its record.
+        action_std: torch.Tensor,
+        rnd_weight: float | None = None,
+        **options: object,
+    ) -> None:
+        """Write the curves of an iteration, and report its record.
 
         Args:
-            iteration: number of the iteration, from 0 on.
-            total: number of the iterations planned.
+            it: number of the iteration, from 0 on.
+            start_it: number of the first iteration of this process.
+            total_it: number of the iterations planned.
             collect_time: time of the rollout [s].
             learn_time: time of the update [s].
-            losses: mean losses by name.
+            loss_dict: mean losses by name.
             learning_rate: learning rate.
-            action_std: mean standard deviation of the actions.
-            rnd: intrinsic rewards; None if there are none.
+            action_std: standard deviations of the actions.
+            rnd_weight: weight of the intrinsic rewards; None if there are none.
+            options: how rsl_rl would print, which is not done here.
         """
-        scalars = {f"Loss/{name}": value for name, value in losses.items()}
+        scalars = {f"Loss/{name}": value for name, value in loss_dict.items()}
         scalars["Loss/learning_rate"] = learning_rate
-        scalars["Policy/mean_std"] = action_std
+        scalars["Policy/mean_std"] = action_std.mean().item()
         scalars.update(self._means_of_logged())
         mean_return = None
         if self.returns.recent:
             mean_return = mean(self.returns.recent)
             scalars["Train/mean_reward"] = mean_return
             scalars["Train/mean_episode_length"] = mean(self.lengths.recent)
-            if rnd is not None:
+            if rnd_weight is not None:
                 scalars["Rnd/mean_extrinsic_reward"] = mean(self.extrinsic.recent)
                 scalars["Rnd/mean_intrinsic_reward"] = mean(self.intrinsic.recent)
-                scalars["Rnd/weight"] = rnd.weight
+                scalars["Rnd/weight"] = rnd_weight
         num_steps = cast("int", self._cfg["num_steps_per_env"])
         num_worlds = self._env.num_envs * self._ranks.world_size
         steps_per_s = num_steps * num_worlds / (collect_time + learn_time)
@@ -222,14 +237,14 @@ class TrainingLogger:
                 "Perf/learning_time": learn_time,
             }
             for name, value in {**scalars, **performance}.items():
-                self.writer.add_scalar(name, value, iteration)
+                self.writer.add_scalar(name, value, it)
             if not isinstance(self.writer, WandbLogWriter):  # whose steps must increase
                 for name in ("Train/mean_reward", "Train/mean_episode_length"):
                     if name in scalars:
                         self.writer.add_scalar(f"{name}/time", scalars[name], int(self._time))
             if isinstance(self.writer, LogWriter):
                 for video in Path(cast("str", self.log_dir)).rglob("*.mp4"):
-                    self.writer.save_video(video, iteration)
+                    self.writer.save_video(video, it)
         before = self._env_times
         self._env_times = self._read_env_times()
         terminated = None
@@ -237,9 +252,9 @@ class TrainingLogger:
             terminated = self._num_terminated / self._num_ended
         self._num_ended = 0
         self._num_terminated = None
-        return IterationRecord(
-            iteration=iteration + 1,
-            total=total,
+        record = IterationRecord(
+            iteration=it + 1,
+            total=total_it,
             mean_return=mean_return,
             steps_per_s=steps_per_s,
             collect_time=collect_time,
@@ -249,11 +264,12 @@ class TrainingLogger:
             terminated=terminated,
             scalars=cast("dict[str, float | None]", finite_or_none(scalars)),
         )
+        self.report(record)
 
-    def save_model(self, path: str, iteration: int) -> None:
+    def save_model(self, path: str, it: int) -> None:
         """Upload a checkpoint, if the writer does that."""
         if isinstance(self.writer, LogWriter):
-            self.writer.save_model(path, iteration)
+            self.writer.save_model(path, it)
 
     def returns_state(self) -> ReturnsState:
         """Copy the returns and lengths of recent episodes and of present ones."""

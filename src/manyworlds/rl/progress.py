@@ -71,6 +71,22 @@ class IterationRecord:
             "learner": (self.time - self.env_time) / self.time,
         }
 
+    def describe(self, *, shares: bool = True) -> str:
+        """Return return and length of recent episodes, terminations, speed, and shares of time."""
+        shown = "-"
+        if self.mean_return is not None:
+            shown = f"{self.mean_return:.2f}"
+        parts = [f"return {shown}"]
+        if self.episode_length is not None:
+            parts.append(f"length {self.episode_length:.0f}")
+        if self.terminated is not None:
+            parts.append(f"{100 * self.terminated:.0f} % terminated")
+        parts.append(f"{self.steps_per_s:,.0f} control steps/s")
+        if shares and self.shares:
+            told = " ".join(f"{name} {100 * share:.0f}" for name, share in self.shares.items())
+            parts.append(f"{told} %")
+        return ", ".join(parts)
+
 
 @dataclass(frozen=True)
 class EditRecord:

@@ -1,11 +1,12 @@
 """Folder of a training run: its contents, and the search for runs.
 
-A run folder gets its name only when its configuration is complete, and each file in it is written
+A folder is a run when it has its complete configuration, `params`. Each file in it is written
 atomically. Only `progress.jsonl` grows, by a line per iteration.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import re
@@ -46,33 +47,17 @@ class RunFolder:
     path: Path
 
     @classmethod
-    def create(
-        cls,
-        root: Path,
-        experiment: str,
-        run_name: str,
-        task: str,
-        env_cfg: object,
-        rl_cfg: object,
-        origin: RunOrigin | None = None,
-        task_files: Mapping[str, bytes] | None = None,
-    ) -> RunFolder:
-        """Create a folder `root/experiment/<time>[_<run_name>]` that holds the configuration.
+    def reserve(cls, root: Path, experiment: str, run_name: str) -> RunFolder:
+        """Make an empty folder `root/experiment/<time>[_<run_name>]`.
 
         Args:
             root: folder of the experiments' folders.
             experiment: name of the experiment's folder.
             run_name: suffix of the folder's name.
-            task: name of the task.
-            env_cfg: the environment.
-            rl_cfg: the learner.
-            origin: other facts about the start of the run.
-            task_files: contents of the Python files that registered the task, by their names in
-                `origin["load"]`; the run keeps copies.
 
         Raises:
-            OSError: the folder cannot be written.
-            ValueError: a name would create a folder outside of `root`.
+            OSError: the folder cannot be made.
+            ValueError: a name would make a folder outside of `root`.
         """
         for name in (experiment, f"x{run_name}"):
             if not name or Path(name).name != name or name.startswith("."):
@@ -83,27 +68,52 @@ class RunFolder:
         parent = root / experiment
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".new_"))
+            path = _free_name(parent, run_name)
+            path.mkdir()
         except OSError as error:
             raise OSError(
                 f"Cannot write a run folder in '{parent}': {error.strerror or error}. "
                 "Choose another place with --log-root."
             ) from None
-        try:
-            dump_yaml(temporary / "params" / "env.yaml", env_cfg)
-            dump_yaml(temporary / "params" / "agent.yaml", rl_cfg)
-            dump_yaml(temporary / "params" / "run.yaml", {"task": task, **(origin or {})})
-            for name, copy in cls(temporary).task_copies().items():
+        return cls(path)
+
+    def begin(
+        self,
+        task: str,
+        env_cfg: object,
+        rl_cfg: object,
+        origin: RunOrigin | None = None,
+        task_files: Mapping[str, bytes] | None = None,
+    ) -> RunFolder:
+        """Write the configuration, completely or not at all; return the run.
+
+        Args:
+            task: name of the task.
+            env_cfg: the environment.
+            rl_cfg: the learner.
+            origin: other facts about the start of the run.
+            task_files: contents of the Python files that registered the task, by their names in
+                `origin["load"]`; the run keeps copies.
+        """
+        with tempfile.TemporaryDirectory(dir=self.path, prefix=".new_") as folder:
+            new = RunFolder(Path(folder))
+            dump_yaml(new.path / "params" / "env.yaml", env_cfg)
+            dump_yaml(new.path / "params" / "agent.yaml", rl_cfg)
+            dump_yaml(new.path / "params" / "run.yaml", {"task": task, **(origin or {})})
+            for name, copy in new.task_copies().items():
                 if task_files is not None and name in task_files:
                     copy.parent.mkdir(exist_ok=True)
                     copy.write_bytes(task_files[name])
-            temporary.chmod(0o755)
-            path = _free_name(parent, run_name)
-            replace_path(temporary, path)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-        return cls(path)
+            for part in sorted(new.path.iterdir(), reverse=True):  # `params` is last
+                replace_path(part, self.path / part.name)
+        return self
+
+    def remove_unless_begun(self) -> None:
+        """Remove a reserved folder without a run, and that of its experiment if it is empty."""
+        if not (self.path / "params").exists():
+            shutil.rmtree(self.path)
+            with contextlib.suppress(OSError):
+                self.path.parent.rmdir()
 
     @classmethod
     def latest(

@@ -77,7 +77,7 @@ class OnPolicyRunner(_RslRlRunner):
     ) -> None:
         settings = runner_settings(train_cfg)
         settings["obs_groups"] = _observed(settings, env)
-        if isinstance(settings.get("logger"), dict):
+        if settings.get("logger") == "wandb":
             require_extra("wandb", "wandb")
         self.ranks = distributed.Ranks.from_environment()
         self.learner_device = device
@@ -123,7 +123,6 @@ class OnPolicyRunner(_RslRlRunner):
         self.stopped = False
         """True if `request_stop` ended the last call of `learn`."""
         self._stop_requested = False
-        self._report: Callable[[IterationRecord], None] | None = None
 
     def _configure_multi_gpu(self) -> None:
         """Connect the processes, also on CPUs, which rsl_rl does not support."""
@@ -183,7 +182,7 @@ class OnPolicyRunner(_RslRlRunner):
         if isinstance(self.alg, PPO):
             self.alg.iteration = start
         self.alg.train_mode()
-        self.logger.open()
+        self.logger.init_logging_writer()
         self.stopped = False
         obs = self.env.get_observations()
         with torch_threads(1):
@@ -197,18 +196,20 @@ class OnPolicyRunner(_RslRlRunner):
                     losses = self.alg.update()
                 learned = time.perf_counter()
                 self.current_learning_iteration = iteration
-                record = self.logger.log(
+                rnd_weight = None
+                if self.rnd is not None:
+                    rnd_weight = self.rnd.weight
+                self.logger.log(
                     iteration,
+                    start,
                     total,
                     collect_time=collected - began,
                     learn_time=learned - collected,
-                    losses=losses,
+                    loss_dict=losses,
                     learning_rate=self.alg.learning_rate,
-                    action_std=self.alg.get_policy().output_std.mean().item(),
-                    rnd=self.rnd,
+                    action_std=self.alg.get_policy().output_std,
+                    rnd_weight=rnd_weight,
                 )
-                if self._report is not None:
-                    self._report(record)
                 for function in self.between_iterations:
                     function(iteration + 1)
                 self.stopped = distributed.any_rank(self._stop_requested, self.learner_device)
@@ -218,7 +219,7 @@ class OnPolicyRunner(_RslRlRunner):
                 if self.stopped:
                     break
         self._stop_requested = False
-        self.logger.close()
+        self.logger.stop_logging_writer()
 
     def _collect(self, obs: TensorDict) -> TensorDict:
         """Collect the steps of an iteration from observations on; return the last ones."""
@@ -232,7 +233,7 @@ class OnPolicyRunner(_RslRlRunner):
             learner.process_env_step(obs, rewards, dones, extras)
             if self.rnd is not None:
                 intrinsic_rewards = self.alg.intrinsic_rewards
-            self.logger.add_step(rewards, dones, extras, intrinsic_rewards)
+            self.logger.process_env_step(rewards, dones, extras, intrinsic_rewards)
         return obs
 
     def load_teacher(self) -> None:
@@ -267,7 +268,7 @@ class OnPolicyRunner(_RslRlRunner):
 
     def on_iteration(self, callback: Callable[[IterationRecord], None]) -> None:
         """Call `callback` after every iteration."""
-        self._report = callback
+        self.logger.report = callback
 
     def request_stop(self) -> None:
         """Stop after the present iteration, with a checkpoint."""

@@ -116,8 +116,10 @@ def train(
     env_cfg = copy.deepcopy(env_cfg)
     if env_cfg.seed is None:
         env_cfg.seed = rl_cfg.seed
-    runner = _make_runner(runner_cls, ranks, env_cfg, rl_cfg, device)
-    try:
+    with contextlib.ExitStack() as at_end:
+        at_end.callback(disconnect)
+        reserved = at_end.enter_context(_reserved(ranks, log_root, rl_cfg))
+        runner = _make_runner(runner_cls, ranks, env_cfg, rl_cfg, device, reserved)
         resume = share(resume)
         if on_runner is not None:
             on_runner(runner)
@@ -143,7 +145,8 @@ def train(
             origin: RunOrigin = {"command": command, "load": list(load)}
             if init is not None:
                 origin["init"] = str(init.resolve())
-            run = _start_run(runner, log_root, task, env_cfg, rl_cfg, origin, task_files)
+            run = reserved or _shared_folder(ranks, log_root, rl_cfg)
+            _start_run(runner, run, task, env_cfg, rl_cfg, origin, task_files)
             result = TrainingResult(run)
             result.records = _earlier_records(resume, done)
             if ranks.is_main:
@@ -170,9 +173,35 @@ def train(
                 export_scene(runner.env.unwrapped, run.path / "scene"),
                 plot_learning_curve(result.records, curve, read_edits(run.path)),
             ]
-    finally:
-        disconnect()
     return result
+
+
+@contextlib.contextmanager
+def _reserved(
+    ranks: Ranks, log_root: Path, rl_cfg: RslRlBaseRunnerCfg
+) -> Iterator[RunFolder | None]:
+    """Reserve the folder of a run, and remove it at the end if no run began in it.
+
+    None for several processes, which are not connected before they have runners.
+    """
+    if ranks.is_distributed:
+        yield None
+        return
+    run = RunFolder.reserve(log_root, rl_cfg.experiment_name, rl_cfg.run_name)
+    try:
+        yield run
+    finally:
+        run.remove_unless_begun()
+
+
+def _shared_folder(ranks: Ranks, log_root: Path, rl_cfg: RslRlBaseRunnerCfg) -> RunFolder:
+    """Make the folder of a run of several processes."""
+    run = None
+    if ranks.is_main:
+        run = RunFolder.reserve(log_root, rl_cfg.experiment_name, rl_cfg.run_name)
+    run = share(run)
+    assert run is not None  # rank 0 made it
+    return run
 
 
 def _make_runner(
@@ -181,6 +210,7 @@ def _make_runner(
     env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlBaseRunnerCfg,
     device: str | None,
+    run: RunFolder | None,
 ) -> OnPolicyRunner:
     """Make the worlds of this process, and a runner on the learner's device.
 
@@ -203,7 +233,10 @@ def _make_runner(
         env_cfg.sim.num_threads = env_cfg.sim.num_threads or ranks.threads
     env = ManagerBasedRlEnv(env_cfg, device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
-    return runner_cls(wrapped, asdict(rl_cfg), None, str(learner or env.device))
+    log_dir = None
+    if run is not None:
+        log_dir = str(run.path)
+    return runner_cls(wrapped, asdict(rl_cfg), log_dir, str(learner or env.device))
 
 
 def _learn(
@@ -245,31 +278,26 @@ def _learn(
 
 def _start_run(
     runner: OnPolicyRunner,
-    log_root: Path,
+    run: RunFolder,
     task: str,
     env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlBaseRunnerCfg,
     origin: RunOrigin,
     task_files: Mapping[str, bytes] | None,
-) -> RunFolder:
-    """Create the run's folder, once for all processes, and pass it to the writers of files."""
-    run = None
+) -> None:
+    """Write the configuration into the run's folder, and pass the folder to writers of files."""
     if runner.ranks.is_main:
-        names = rl_cfg.experiment_name, rl_cfg.run_name
         origin["started"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         origin["device"] = str(runner.device)
         origin["machine"] = machine(gpu=True)
         origin["versions"] = package_versions()
-        run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg, origin, task_files)
-    run = share(run)
-    assert run is not None  # rank 0 created it
+        run.begin(task, env_cfg, rl_cfg, origin, task_files)
     runner.logger.log_dir = str(run.path)
     guard = runner.env.unwrapped.sim.cfg.nan_guard
     dumps = "nan_dumps"
     if runner.ranks.is_distributed:
         dumps += f"_rank{runner.ranks.rank}"
     guard.output_dir = guard.output_dir or str(run.path / dumps)
-    return run
 
 
 def _earlier_records(checkpoint: Path | None, iterations: int) -> list[IterationRecord]:

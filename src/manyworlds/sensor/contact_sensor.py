@@ -122,9 +122,9 @@ _TIMES = tuple(field.name for field in fields(ContactData) if field.name.endswit
 class ContactSensor(Sensor[ContactData]):
     """Measures contacts with one MuJoCo contact sensor per primary, `<sensor>_<primary>`.
 
-    Without options and `global_frame`, the fields are views of `sim.data.sensordata`. Fields that
-    MuJoCo computes from forces, and data tracked over physics steps, describe the state before the
-    last physics step; if a sensor has one field that needs forces, so do all of its fields.
+    The fields are copies, which may be kept. Fields that MuJoCo computes from forces, and data
+    tracked over physics steps, describe the state before the last physics step; if a sensor has one
+    field that needs forces, so do all of its fields.
 
     Raises:
         ValueError: the configuration contradicts itself.
@@ -350,7 +350,8 @@ class ContactSensor(Sensor[ContactData]):
 
     def _compute_data(self) -> ContactData:
         now = self._measure()
-        data = ContactData(**{name: now[name] for name in self.cfg.fields})
+        # Copies, which users may keep.
+        data = ContactData(**{name: now[name].clone() for name in self.cfg.fields})
         if self.cfg.track_air_time and self._times is not None:
             for name, time in zip(_TIMES, self._times.float(), strict=True):
                 setattr(data, name, time)

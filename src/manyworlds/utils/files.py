@@ -11,6 +11,7 @@ from pathlib import Path
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.platforms import replace_path
+from manyworlds.validation.rules import refuse
 
 
 @contextlib.contextmanager
@@ -155,11 +156,11 @@ def update_assets(assets: dict[str, bytes], path: Path, meshdir: str | None = No
         meshdir: the spec's `meshdir`, which prefixes the names.
 
     Raises:
-        NotADirectoryError: there is no such folder.
+        ValueError: there is no such folder.
     """
     path = Path(path)
     if not path.is_dir():
-        raise NotADirectoryError(f"There is no folder '{path}' with assets.")
+        refuse(f"There is no folder '{path}' with assets.")
     for file in sorted(path.rglob("*")):
         if file.is_file():
             assets[Path(meshdir or "", file.relative_to(path)).as_posix()] = file.read_bytes()

@@ -16,6 +16,9 @@ class Rules:
     tolerates_doubts: bool = False
     """True to warn of input that has a meaning but is probably a mistake, such as a pattern that
     matches nothing; False to refuse it."""
+    keeps_params: bool = False
+    """True if `params` of terms of other packages stay as they are written; False if they get the
+    selections that are defaults of the term's parameters, resolved."""
 
 
 RULES: list[Rules] = [Rules()]

@@ -273,8 +273,8 @@ def test_a_term_in_a_script(cfg):
     env.close()
 
 
-def test_a_runner_by_hand(env, tmp_path):
-    """Learn and load with a subclass of the runner."""
+def test_a_runner_by_hand(env, tmp_path, capsys):
+    """Learn and load with a subclass of the runner, and print each iteration."""
     from mjlab.rl import MjlabOnPolicyRunner, RslRlOnPolicyRunnerCfg, RslRlVecEnvWrapper
 
     class Runner(MjlabOnPolicyRunner):
@@ -287,6 +287,7 @@ def test_a_runner_by_hand(env, tmp_path):
     runner = Runner(RslRlVecEnvWrapper(env), cfg, str(tmp_path), "cpu")
     runner.add_git_repo_to_log(__file__)
     runner.learn(num_learning_iterations=1, init_at_random_ep_len=True)
+    assert "iteration 1/1: return" in capsys.readouterr().out
     path = str(tmp_path / "model_1.pt")
     runner.save(path)
     assert runner.load(path, map_location="cpu")["mark"] == 7

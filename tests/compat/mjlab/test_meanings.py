@@ -7,11 +7,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import mujoco
+import numpy as np
 import pytest
 import torch
 
 from manyworlds.envs import mdp
 from manyworlds.rl.distributed import Ranks
+from manyworlds.sim import RecomputeLevel, Simulation
 from tests.envs.mdp.robot import make_env, shake
 
 pytestmark = pytest.mark.usefixtures("alias")
@@ -159,3 +162,83 @@ def test_data_actuators_and_sensors_have_their_members(env):
     sensor.edit_spec(env.scene.spec, env.scene.entities)
     slots = [(slot.primary_name, slot.field_name) for slot in sensor._slots]
     assert slots == [(name, kind) for name in ("tip", "tail") for kind in ("found", "dist")]
+
+
+XML = """
+<mujoco>
+  <worldbody>
+    <body name="link" pos="0 0 1"><joint name="hinge" axis="0 1 0"/>
+      <geom name="geom" type="box" size=".1 .1 .1" mass="1"/><site name="site"/>
+    </body>
+  </worldbody>
+  <actuator><position name="servo" joint="hinge" kp="20" {}/></actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "read"),
+    [
+        ("site_quat", (0.0, 1.0, 0.0, 0.0), "site_xmat"),
+        ("body_ipos", (0.1, 0.2, 0.3), "xipos"),
+        ("geom_quat", (0.0, 1.0, 0.0, 0.0), "geom_xmat"),
+    ],
+)
+def test_frames_of_a_simulation_move_after_their_constants_are_computed(field, value, read):
+    """Show rows of a world in the frames of that world alone, once they are recomputed."""
+    model = mujoco.MjModel.from_xml_string(XML.format(""))
+    model.body_simple[:] = 0  # as scenes compile their entities
+    sim = Simulation(2, model=model, device="cpu")
+    sim.expand_model_fields((field,))
+    at = model.ngeom - 1
+    if field == "body_ipos":
+        at = 1
+    getattr(sim.model, field)[1, at] = torch.tensor(value)
+    sim.recompute_constants(RecomputeLevel.set_const)
+    sim.forward()
+    single = mujoco.MjModel.from_xml_string(XML.format(""))
+    single.body_simple[:] = 0
+    getattr(single, field)[at] = value
+    data = mujoco.MjData(single)
+    mujoco.mj_setConst(single, data)
+    mujoco.mj_forward(single, data)
+    shown = getattr(sim.data, read)[:, at].flatten(1).numpy()
+    np.testing.assert_allclose(shown[1], getattr(data, read)[at], atol=1e-6)
+    assert np.abs(shown[0] - shown[1]).max() > 0.05
+
+
+@pytest.mark.parametrize("damping", ['dampratio="1"', 'kv="28.5"'])
+def test_damping_is_what_this_mujoco_computes(damping):
+    """Follow a ratio as MuJoCo compiles it, and a value as it is given."""
+    model = mujoco.MjModel.from_xml_string(XML.format(damping))
+    sim = Simulation(2, model=model, device="cpu")
+    kv = -sim.model.actuator_biasprm[1, 0, 2]
+    assert kv == pytest.approx(-float(model.actuator_biasprm[0, 2])) and kv > 0.1
+    if "kv" in damping:
+        assert kv == pytest.approx(28.5)
+
+
+def test_metrics_of_commands_count_steps(alias):
+    """Update metrics in each step, and not where other worlds are reset."""
+    from mjlab.tasks.velocity.mdp import UniformVelocityCommand, UniformVelocityCommandCfg
+
+    class Counted(UniformVelocityCommand):
+        def _update_metrics(self):
+            super()._update_metrics()
+            self.metrics["steps"] = self.metrics.get("steps", torch.zeros(4)) + 1.0
+
+    class Cfg(UniformVelocityCommandCfg):
+        def build(self, env):
+            return Counted(self, env)
+
+    ranges = UniformVelocityCommandCfg.Ranges((0.0, 1.0), (0.0, 0.0), (0.0, 0.0))
+    command = Cfg(entity_name="robot", resampling_time_range=(9.0, 9.0), ranges=ranges)
+    env = make_env(commands={"twist": command})
+    term = env.command_manager.get_term("twist")
+    start = term.metrics["steps"].clone() if "steps" in term.metrics else torch.zeros(4)
+    for _ in range(3):
+        env.step(torch.zeros(4, 2))
+    env.reset(env_ids=torch.tensor([1]))
+    steps = term.metrics["steps"] - start
+    assert steps.tolist() == [3.0, -start[1].item(), 3.0, 3.0]
+    assert term.command_counter.tolist() == [1] * 4

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import mujoco
 import numpy as np
+import onnx
 import pytest
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
 HERE = Path(__file__).parent
 PACKAGES = HERE / "packages"
-PLAY, INSPECT = (
-    str(PACKAGES / "scripts" / f"{name}.py") for name in ("play_policy", "inspect_tasks")
+PLAY, INSPECT, DRIVE = (
+    str(PACKAGES / "scripts" / f"{name}.py")
+    for name in ("play_policy", "inspect_tasks", "drive_rover")
 )
-_SCRIPTS = ("play", "watch", "inspect")
-PLUGINS = {"trotter": "trotter", "mimic": "mimic", "picker": "picker.tasks"}
+_SCRIPTS = ("play", "watch", "inspect", "drive")
+PLUGINS = {
+    **{"trotter": "trotter", "mimic": "mimic", "picker": "picker.tasks"},
+    **{"dancer": "dancer", "sorter": "sorter.tasks"},
+}
 
 
 def _install(folder: Path) -> None:
@@ -104,6 +110,16 @@ def _commands(logs: Path, motion: Path, extra: list[str]) -> dict[str, list[str]
             *(*train, "Picker-Lift-Cartesian", *size, *extra),
             *("--agent.experiment-name", "picker_gripper"),
         ],
+        "train dancer": [*train, "Dancer", *size, *film, *extra],
+        "play dancer": [*play, "Dancer", *playing("dancer")],
+        "watch dancer": [PLAY, "Dancer", checkpoint("dancer")],
+        "train sorter": [*train, "Sorter-Flat", *size, *film, *extra],
+        "play sorter": [*play, "Sorter-Flat", *playing("sorter_flat")],
+        "watch sorter": [PLAY, "Sorter-Flat", checkpoint("sorter_flat")],
+        "drive sorter": [DRIVE, "Sorter-Flat", checkpoint("sorter_flat")],
+        "train sorter on slabs": [*train, "Sorter-Rough", *size, *extra],
+        "resume dancer": [*train, "Dancer", *more, *extra],
+        "resume sorter": [*train, "Sorter-Flat", *more, *extra],
         "resume trotter": [*train, "Mjlab-Velocity-Flat-Trotter", *more, *extra],
         "resume mimic": [*train, "Mimic-Biped", *more, *clip, *extra],
         "resume picker": [*train, "Picker-Lift", *more, *extra],
@@ -176,6 +192,9 @@ def _succeeded(results: dict[str, dict], program: str) -> str:
         ("train picker", "picker_lift"),
         ("train picker from depth", "picker_lift_depth"),
         ("train picker's gripper", "picker_gripper"),
+        ("train dancer", "dancer"),
+        ("train sorter", "sorter_flat"),
+        ("train sorter on slabs", "sorter_rough"),
     ],
 )
 def test_a_project_trains(trained, program, experiment):
@@ -186,7 +205,9 @@ def test_a_project_trains(trained, program, experiment):
     assert list(run.glob("model_*.pt")) and (run / "policy.onnx").is_file()
 
 
-@pytest.mark.parametrize("experiment", ["trotter_velocity", "mimic_biped", "picker_lift"])
+@pytest.mark.parametrize(
+    "experiment", ["trotter_velocity", "mimic_biped", "picker_lift", "dancer", "sorter_flat"]
+)
 def test_training_is_filmed(trained, experiment):
     """Record videos while a project trains."""
     logs, _ = trained
@@ -194,14 +215,14 @@ def test_training_is_filmed(trained, experiment):
     assert films and all(film.stat().st_size > 1000 for film in films)
 
 
-@pytest.mark.parametrize("package", ["trotter", "mimic", "picker"])
+@pytest.mark.parametrize("package", PLUGINS)
 def test_a_training_is_resumed(trained, package):
     """Continue the newest run of a project by one iteration."""
     _, results = trained
     assert "iteration 3/3" in _succeeded(results, f"resume {package}")
 
 
-@pytest.mark.parametrize("package", ["trotter", "mimic", "picker"])
+@pytest.mark.parametrize("package", PLUGINS)
 def test_a_project_is_played(ran, package):
     """Film the policy by the command, and watch it by a script of the project."""
     _, results = ran
@@ -229,3 +250,32 @@ def test_a_runner_of_the_project_saves(ran):
     assert (saved[-1].parent / "mimic.onnx").is_file()
     assert list(logs.glob("picker_lift/*/20*.onnx"))
     assert "[picker] loaded the policy that was saved 2 times" in _succeeded(results, "play picker")
+    [first, *_] = sorted(logs.glob("dancer/*"))
+    onnx_file = onnx.load(str(first / f"{first.name}.onnx"))
+    assert [output.name for output in onnx_file.graph.output] == ["actions", "joint_pos"]
+    assert {"dance", "joint_names"} <= {entry.key for entry in onnx_file.metadata_props}
+    assert "[dancer] best so far" in _succeeded(results, "resume dancer")
+
+
+def test_a_viewer_of_the_project_takes_keys(ran):
+    """Drive a policy by keys, in a viewer that a project derives."""
+    _, results = ran
+    assert re.search(r"drove \d+ steps, paused False", _succeeded(results, "drive sorter"))
+
+
+def test_what_is_doubtful_in_a_project_is_told(ran):
+    """Warn of each doubt in a project that mjlab takes as it is."""
+    _, results = ran
+    printed = _succeeded(results, "train dancer")
+    for sentence in (
+        "There is no folder",
+        "body 'tail' not found",
+        "'tail_collision' matches none of",
+        "'.*_elbow' matches none of",
+        "interval_range_s=(2.0, 1.0)",
+        "lower bound 1.2 above its upper bound 0.3",
+        "must be at least 0, but operation 'abs'",
+        "has offset=0.1, but use_default_offset",
+        "has no parameter 'typo'",
+    ):
+        assert sentence in printed, sentence

@@ -107,11 +107,65 @@ def test_fields_have_their_earlier_names(alias):
         JointPositionActionCfg(asset_nam="robot", actuator_names=(".*",))
 
 
+def test_configs_of_a_project_have_them_too(alias):
+    """Take, read and set earlier names in dataclasses that derive from ours, and copy these."""
+    import copy
+    import dataclasses
+
+    from mjlab.actuator import IdealPdActuatorCfg
+    from mjlab.envs.mdp.actions import JointPositionActionCfg
+    from mjlab.tasks.velocity.mdp import UniformVelocityCommandCfg
+    from mjlab.viewer import ViewerConfig
+
+    @dataclasses.dataclass(kw_only=True)
+    class ClippedActionCfg(JointPositionActionCfg):
+        limit: float = 1.0
+
+    @dataclasses.dataclass(kw_only=True)
+    class TwiceClippedActionCfg(ClippedActionCfg):
+        other_limit: float = 2.0
+
+    @dataclasses.dataclass(kw_only=True)
+    class SoftActuatorCfg(IdealPdActuatorCfg):
+        softness: float = 0.5
+
+    class PlainCommandCfg(UniformVelocityCommandCfg):
+        pass
+
+    @dataclasses.dataclass(kw_only=True)
+    class OwnNameCfg(JointPositionActionCfg):
+        asset_name: str = "mine"
+
+    with pytest.warns(DeprecationWarning, match="TwiceClippedActionCfg has asset_name"):
+        cfg = TwiceClippedActionCfg(asset_name="robot", actuator_names=(".*",), limit=0.5)
+    assert (cfg.entity_name, cfg.asset_name, cfg.limit, cfg.other_limit) == ("robot",) * 2 + (
+        0.5,
+        2.0,
+    )
+    cfg.asset_name = "dog"
+    assert cfg.entity_name == "dog" and "asset_name" not in vars(cfg)
+    for other in (copy.deepcopy(cfg), dataclasses.replace(cfg), copy.copy(cfg)):
+        assert other == cfg and other.asset_name == "dog"
+    with pytest.raises(AttributeError, match="no attribute 'asset_nam'"):
+        _ = cfg.asset_nam
+    actuator = SoftActuatorCfg(joint_names_expr=("a",), stiffness=1.0, damping=1.0, softness=0.1)
+    assert actuator.target_names_expr == actuator.joint_names_expr == ("a",)
+    ranges = UniformVelocityCommandCfg.Ranges((0.0, 1.0), (0.0, 0.0), (0.0, 0.0))
+    command = PlainCommandCfg(asset_name="robot", resampling_time_range=(1.0, 1.0), ranges=ranges)
+    assert command.asset_name == "robot" and ViewerConfig(asset_name="robot").asset_name == "robot"
+    own = OwnNameCfg(entity_name="robot", actuator_names=(".*",))
+    assert (own.asset_name, own.entity_name) == ("mine", "robot")
+
+
 def test_they_are_gone_with_the_alias():
     """Take only present names without the alias."""
-    from manyworlds.compat import mjlab
-    from manyworlds.envs.mdp.actions import JointPositionActionCfg
+    from mjlab.envs.mdp.actions import JointPositionActionCfg
 
+    from manyworlds.compat import mjlab
+
+    JointPositionActionCfg(asset_name="robot", actuator_names=(".*",))
     mjlab.uninstall()
     with pytest.raises(TypeError, match="asset_name"):
         JointPositionActionCfg(asset_name="robot", actuator_names=(".*",))
+    cfg = JointPositionActionCfg(entity_name="robot", actuator_names=(".*",))
+    assert not hasattr(cfg, "asset_name")

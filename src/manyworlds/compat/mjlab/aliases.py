@@ -27,7 +27,7 @@ from manyworlds.validation.rules import RULES, Rules
 PACKAGE = "mjlab"
 _FACADES = "manyworlds.compat.mjlab.facades"
 _PLUGIN_GROUP = "mjlab.tasks"
-_RULES = Rules(tables_match_prefixes=True, tolerates_doubts=True)
+_RULES = Rules(tables_match_prefixes=True, tolerates_doubts=True, keeps_params=True)
 
 
 def install() -> None:

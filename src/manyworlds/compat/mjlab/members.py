@@ -99,7 +99,8 @@ def _logger_type(self: TrainingLogger) -> str:
     settings = self._cfg.get("logger", "tensorboard")
     if isinstance(settings, dict):
         settings = settings.get("class_name", "tensorboard")
-    return str(settings).removesuffix("LogWriter").lower()
+    name = str(settings).rpartition(":")[2]  # of 'module:Class'
+    return name.removesuffix("LogWriter").lower()
 
 
 def _total_steps(self: TrainingLogger) -> int:
@@ -202,9 +203,6 @@ MEMBERS: dict[str, dict[str, object]] = {
         "lenbuffer": _Computed(lambda self: self.lengths.recent),
         "cur_reward_sum": _Computed(lambda self: self.returns.present),
         "cur_episode_length": _Computed(lambda self: self.lengths.present),
-        "init_logging_writer": _Computed(lambda self: self.open),
-        "stop_logging_writer": _Computed(lambda self: self.close),
-        "process_env_step": _Computed(lambda self: self.add_step),
     },
     "manyworlds.rl.runner:OnPolicyRunner": {
         name: _Computed(functools.partial(_of_logger, name=name))

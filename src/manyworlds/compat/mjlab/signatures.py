@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -76,51 +76,98 @@ def _has_rows(value: object, num_envs: int) -> bool:
 
 
 def attach() -> None:
-    """Let the configs that are imported take their fields under earlier names, too."""
+    """Let the configs that are imported, and classes derived from them, have earlier names, too."""
     for cls in _configs():
-        init = cls.__init__
-        if not hasattr(init, "__manyworlds_written__"):
-            cls.__init__ = _with_old_names(cls, init)  # type: ignore[misc]
+        if cls not in _adapting:
+            cls.__new__ = _adapting_new(cls)  # type: ignore[method-assign]
+        _adapting[cls] = True
+        cls.__getattr__ = _get  # type: ignore[attr-defined]
+        cls.__setattr__ = _set  # type: ignore[method-assign]
 
 
 def detach() -> None:
-    """Undo `attach`."""
-    for cls in _configs():
-        written = getattr(cls.__init__, "__manyworlds_written__", None)
-        if written is not None:
-            cls.__init__ = written  # type: ignore[misc]
+    """Undo `attach`, but for `__new__`, which classes must keep; it does nothing from now on."""
+    for cls, is_attached in _adapting.items():
+        if is_attached:
+            del cls.__getattr__, cls.__setattr__  # type: ignore[attr-defined]
+        _adapting[cls] = False
+    for cls, written in _written.items():
+        cls.__init__ = written  # type: ignore[misc]
+    _written.clear()
+    _renamed.cache_clear()
     _told.clear()
 
 
-def _configs() -> Iterator[type]:
-    """Yield the imported configs that have a renamed field and a constructor of their own."""
+def _configs() -> set[type]:
+    """Return the imported configs that define a renamed field."""
+    configs = set()
     for module in [sys.modules[name] for name in _CONFIGS if name in sys.modules]:
-        for cls in list(vars(module).values()):
-            if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
-                continue
-            fields = {field.name for field in dataclasses.fields(cls)}
-            if "__init__" in vars(cls) and fields & set(RENAMED.values()):
-                yield cls
+        for value in list(vars(module).values()):
+            if isinstance(value, type):
+                configs.update([each for each in value.__mro__ if _renamed(each)][-1:])
+    return configs
 
 
-def _with_old_names(cls: type, init: Callable[..., None]) -> Callable[..., None]:
+@functools.cache
+def _renamed(cls: type) -> dict[str, str]:
+    """Return the present names of a config's renamed fields, by the earlier ones."""
+    if not dataclasses.is_dataclass(cls):
+        return {}
     fields = {field.name for field in dataclasses.fields(cls)}
-    renamed = {old: new for old, new in RENAMED.items() if new in fields and old not in fields}
+    return {old: new for old, new in RENAMED.items() if new in fields and old not in fields}
 
+
+def _adapting_new(base: type) -> Callable[..., object]:
+    """Return a `__new__` that lets the constructor of a derived class take earlier names."""
+
+    @functools.wraps(base.__init__)  # whose signature is that of the class
+    def new(cls: type, *args: object, **kwargs: object) -> object:
+        if _adapting[base]:
+            owner = next(each for each in cls.__mro__ if "__init__" in vars(each))
+            if owner not in _written:
+                _written[owner] = owner.__init__
+                owner.__init__ = _with_present_names(owner.__init__)  # type: ignore[misc]
+        return object.__new__(cls)
+
+    return new
+
+
+def _with_present_names(init: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(init)
     def initialize(self: Any, *args: object, **kwargs: object) -> None:
-        for old, new in renamed.items():
-            if old in kwargs and new not in kwargs:
-                kwargs[new] = kwargs.pop(old)
-                _tell(
-                    cls.__name__,
-                    old,
-                    f"{cls.__name__} has {old}: it is named {new} in later releases.",
-                )
-        init(self, *args, **kwargs)
+        init(self, *args, **{_present_name(self, name): kwargs[name] for name in kwargs})
 
-    initialize.__manyworlds_written__ = init  # type: ignore[attr-defined]
     return initialize
+
+
+def _get(self: object, name: str) -> object:
+    """Return a field by its earlier name."""
+    present = _present_name(self, name)
+    if present == name:
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    return getattr(self, present)
+
+
+def _set(self: object, name: str, value: object) -> None:
+    """Set a field by its present or earlier name."""
+    object.__setattr__(self, _present_name(self, name), value)
+
+
+def _present_name(cfg: object, name: str) -> str:
+    """Return the present name of a field of a config."""
+    cls = type(cfg)
+    present = _renamed(cls).get(name)
+    if present is None:
+        return name
+    message = f"{cls.__name__} has {name}: it is named {present} in later releases."
+    _tell(cls.__name__, name, message)
+    return present
+
+
+_adapting: dict[type, bool] = {}
+"""Configs that have been attached to, and whether they are at present."""
+_written: dict[type, Callable[..., None]] = {}
+"""Constructors as they were written, of configs that have been instantiated."""
 
 
 def _tell(name: str, what: str, message: str) -> None:

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.validation.rules import refuse
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -52,7 +53,7 @@ def check_kinematics(motion: Motion, entity: Entity, model: mujoco.MjModel, name
     angle = angles.mean(axis=0)
     worst = int(np.maximum(distance / _MAX_DISTANCE, angle / _MAX_ANGLE).argmax())
     if distance[worst] > _MAX_DISTANCE or angle[worst] > _MAX_ANGLE:
-        raise ValueError(
+        refuse(
             f"The bodies of {motion.source} are not where its joints put them: body "
             f"'{entity.body_names[worst]}' of '{name}' is {distance[worst]:.3g} m and "
             f"{angle[worst]:.3g} rad away, more than {_MAX_DISTANCE} m or {_MAX_ANGLE} rad, in the "

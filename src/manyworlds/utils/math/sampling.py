@@ -10,6 +10,7 @@ import torch
 from manyworlds.utils.devices import constants
 from manyworlds.utils.math.frames import make_pose
 from manyworlds.utils.math.quaternion import axis_quat, matrix_from_quat, quat_from_euler_xyz
+from manyworlds.validation.rules import refuse
 
 Size = int | tuple[int, ...]
 _POSE_AXES = ("x", "y", "z", "roll", "pitch", "yaw")
@@ -66,7 +67,7 @@ def pose_bounds(
     """
     unknown = set(ranges) - set(_POSE_AXES)
     if unknown:
-        raise ValueError(
+        refuse(
             f"A range of poses or velocities has keys {sorted(unknown)}, but keys must "
             f"be among {', '.join(_POSE_AXES)}."
         )

@@ -213,7 +213,7 @@ class BaseAction(ActionTerm):
             self._offset = self._rows(cfg.offset, 0.0)
         self._follows_defaults = bool(getattr(cfg, "use_default_offset", False))
         if self._follows_defaults and cfg.offset != 0.0:
-            raise ValueError(
+            refuse(
                 f"{type(cfg).__name__} has offset={cfg.offset}, but use_default_offset uses the "
                 "entity's defaults as the offset: set use_default_offset=False."
             )

@@ -11,6 +11,7 @@ import torch
 from manyworlds.utils.math import sample_gaussian, sample_log_uniform, sample_uniform
 from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import near_matches
+from manyworlds.validation.rules import refuse
 
 Pair: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"  # quoted: torch is loaded at its first use
 TAIL = 6.0
@@ -90,7 +91,7 @@ def _check_interval(low: torch.Tensor, high: torch.Tensor) -> None:
     _check_finite(low, high)
     if (low > high).any():
         pair = (low > high).flatten().nonzero()[0]
-        raise ValueError(
+        refuse(
             f"A range has lower bound {low.flatten()[pair].item():g} above its upper bound "
             f"{high.flatten()[pair].item():g}: swap them."
         )
@@ -98,10 +99,9 @@ def _check_interval(low: torch.Tensor, high: torch.Tensor) -> None:
 
 def _check_positive_interval(low: torch.Tensor, high: torch.Tensor) -> None:
     _check_interval(low, high)
-    if (low <= 0).any():
-        raise ValueError(
-            f"A log_uniform range begins at {low.min():g}, but both bounds must be > 0."
-        )
+    least = torch.minimum(low, high).min()
+    if least <= 0:
+        raise ValueError(f"A log_uniform range begins at {least:g}, but both bounds must be > 0.")
 
 
 def _check_gaussian(mean: torch.Tensor, std: torch.Tensor) -> None:

@@ -40,6 +40,7 @@ from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import resolve_matching_names_values
+from manyworlds.validation.rules import refuse
 from manyworlds.validation.worlds import EnvIds, Worlds, assign, takes_worlds
 
 if TYPE_CHECKING:
@@ -342,7 +343,8 @@ def _check_attached(
         "mdp.reset_root_state_uniform."
     )
     if len(moving) == len(bodies):
-        raise ValueError(message)
+        refuse(message)
+        return
     warnings.warn(message, UserWarning, 2)
 
 

@@ -9,6 +9,7 @@ import mujoco
 import torch
 
 from manyworlds.sim.fields.model_fields import FieldBounds
+from manyworlds.validation.rules import refuse
 
 _ROUNDING = 1e-6
 
@@ -50,7 +51,7 @@ class Limits:
             field = self.field
             if base.shape[-1] > 1:
                 field += f"[{column}]"
-            raise ValueError(
+            refuse(
                 f"{field} of '{self.names[element]}' must be {bounds}, but {draw} "
                 f"gives {low[at]:.4g} to {high[at]:.4g} (compiled: {base[at]:.4g}): give other "
                 "ranges, or clamp=True to cut what is out of bounds."
@@ -61,7 +62,7 @@ class Limits:
         crossed &= ((low != base) | (high != base)).any(dim=-1) & self.used[:, 0]
         if crossed.any():
             at = tuple(crossed.nonzero()[0].tolist())
-            raise ValueError(
+            refuse(
                 f"{self.field} of '{self.names[at[1]]}' must be {bounds}, but {draw} gives lower "
                 f"values of up to {high[at][0]:.4g} and upper ones from {low[at][1]:.4g}: give a "
                 "range for each column, {0: (lower, upper), 1: (lower, upper)}, that do not "

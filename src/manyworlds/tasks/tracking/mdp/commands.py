@@ -25,6 +25,7 @@ from manyworlds.utils.math import (
     quat_mul,
     yaw_quat,
 )
+from manyworlds.validation.rules import refuse
 from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
@@ -533,7 +534,7 @@ class MotionCommand(CommandTerm):
                 )
         if abs(motion.fps * self._env.step_dt - 1.0) > 1e-3:
             rate = 1.0 / self._env.step_dt
-            raise ValueError(
+            refuse(
                 f"'fps' of {motion.source} is {motion.fps:g}, but the control rate is {rate:g} "
                 f"per second: resample it by `manyworlds motion convert --output-fps {rate:g}`."
             )

@@ -1,0 +1,1 @@
+"""A two-finger rover that sorts blocks on terrain of our own."""
