@@ -23,6 +23,8 @@ from manyworlds.sim.engines.warp import WarpEngine
 class RecordedGraph(TorchDispatchMode):
     """Records operations of torch and calls of MuJoCo Warp; `replay` repeats them."""
 
+    has_run = True
+
     def __init__(self) -> None:
         super().__init__()
         self.nodes: list[Callable[[], object]] = []

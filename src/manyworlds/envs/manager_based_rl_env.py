@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ import torch
 from manyworlds.envs.build_notes import warn_of_doubts
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
 from manyworlds.envs.mdp.events import reset_scene_to_default
+from manyworlds.envs.step_graph import StepGraph, captured
 from manyworlds.envs.types import StepObserver, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.managers import (
     ActionManager,
@@ -158,6 +159,7 @@ class ManagerBasedRlEnv(Stateful):
         "attached_states",
         "resetting",
         "_not_finite",
+        "step_graph",
     )
 
     def __init__(
@@ -223,6 +225,8 @@ class ManagerBasedRlEnv(Stateful):
         reverse one."""
         self.attached_states: dict[str, HasState] = {}
         """Objects that are saved with the environment, by name; see `attach_state`."""
+        self.step_graph: StepGraph | None = None
+        """Captured control step; None where Python makes each one."""
         self.load_managers()
         self._define_spaces()
         self.event_manager.apply("startup")
@@ -230,6 +234,8 @@ class ManagerBasedRlEnv(Stateful):
         warn_of_doubts(self)
         others = (self.sim, self.sim.data, self.sim.model)
         self._unsaved_state = UnsavedState(self, "env", self.sim.bound_tensors, others)
+        if cfg.sim.capture != "off":
+            self.step_graph = captured(self, strict=cfg.sim.capture == "full")
 
     @property
     def max_episode_length_s(self) -> float:
@@ -308,8 +314,14 @@ class ManagerBasedRlEnv(Stateful):
     def use_events(self, manager: EventManager) -> None:
         """Apply the events of a manager from now on; see `EventManager.with_term`."""
         self.event_manager = manager
+        self._forget_graph()
         self.sim.expand_model_fields(manager.domain_randomization_fields)
         self.sim.after_assignment = manager.after_assignment
+
+    def _forget_graph(self) -> None:
+        """Capture the control step again, because tensors are replaced."""
+        if self.step_graph is not None:
+            self.step_graph.forget()
 
     def setup_manager_visualizers(self) -> None:
         """Collect the managers and sensors that have a `debug_vis`."""
@@ -340,6 +352,7 @@ class ManagerBasedRlEnv(Stateful):
         Returns:
             Observations of all worlds by group, shape [num_envs, ...], and extras.
         """
+        self._forget_graph()
         worlds = Worlds.of(env_ids, self.num_envs, self.device).ascending
         self.extras = {"log": {}}
         if not worlds:
@@ -436,7 +449,27 @@ class ManagerBasedRlEnv(Stateful):
             action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
             for observer in self.observers:  # the first one may wait, and another one be added
                 observer.before_step(action)
-            self.action_manager.process_action(action.detach())
+            action = action.detach()
+        if merge and self.step_graph is not None and action is not None:
+            report = self.step_graph.step(action)
+        else:
+            report = yield from self.on_device(action, done, merge=merge)
+        if report is not None:
+            self._tell(*report)
+        if observed:
+            for observer in self.observers[::-1]:
+                observer.after_step()
+
+    def on_device(
+        self, action: torch.Tensor | None, done: int = 0, *, merge: bool = False
+    ) -> Generator[SubstepStage, None, tuple[torch.Tensor, int] | None]:
+        """Make the part of a control step that can be captured as a CUDA graph; see `substeps`.
+
+        Returns:
+            The arguments of `_tell`, which reads them on the host; None if it has read them.
+        """
+        if action is not None:
+            self.action_manager.process_action(action)
         self._physics_timer.start()
         yield from self._physics_steps(done, merge)
         self._physics_timer.stop()
@@ -451,13 +484,18 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_terminated = self.termination_manager.terminated.clone()
         self.reset_time_outs = self.termination_manager.time_outs.clone()
 
-        # Worlds are named by ids; or by masks where the host would wait for the device. It then
-        # reads the report at the end, and a graph can contain all that is before.
+        # Worlds are named by ids; or by masks where the host would wait for the device, and reads
+        # the report when the step is complete.
         due: torch.Tensor | np.ndarray = self.event_manager.tick(self.step_dt)
-        report = self._report(due)
-        host_knows = reads_are_free(self.device)
-        if host_knows:
-            finished, due = self._tell(report, len(due))
+        codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
+        values = [codes.unsqueeze(0), due]
+        masks = self._not_finite.masks()
+        if masks:
+            values.append(torch.stack(masks))
+        report = torch.cat(values), len(due)
+        if reads_are_free(self.device):
+            finished, due = self._tell(*report)
+            report = None
         else:
             finished = Worlds.masked(self.reset_buf)
         if not self.cfg.auto_reset:
@@ -485,33 +523,15 @@ class ManagerBasedRlEnv(Stateful):
         if finished is not None:
             self.recorder_manager.record_post_reset(finished)
         self.recorder_manager.record_post_step()
-        if not host_knows:
-            self._tell(report, len(due))
-        if observed:
-            for observer in self.observers[::-1]:
-                observer.after_step()
-
-    def _report(self, due: torch.Tensor) -> torch.Tensor:
-        """Return all that the host reads of a control step, in one tensor, [rows, num_envs].
-
-        Its rows are which episodes end and which worlds have errors, which intervals of events have
-        expired, and masks of worlds where values are not finite.
-
-        Args:
-            due: flags of expired intervals, shape [num_timers, num_envs].
-        """
-        codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
-        values = [codes.unsqueeze(0), due]
-        masks = self._not_finite.masks()
-        if masks:
-            values.append(torch.stack(masks))
-        return torch.cat(values)
+        return report
 
     def _tell(self, report: torch.Tensor, num_timers: int) -> tuple[Worlds | None, np.ndarray]:
         """Log and name what has gone wrong in a control step; the only transfer to the host.
 
         Args:
-            report: what `_report` returned.
+            report: all that the host reads of a control step, shape [rows, num_envs]: which
+                episodes end and which worlds have errors, which intervals of events have expired,
+                and masks of worlds where values are not finite.
             num_timers: number of intervals of events.
 
         Returns:
@@ -638,6 +658,7 @@ class ManagerBasedRlEnv(Stateful):
                 "their owners first, see `attach_state`; for 'edits', call "
                 "`manyworlds.live.edit_log(env)`, or give `on_runner=RunEdits` to `train`."
             )
+        self._forget_graph()
         for name, part in self.attached_states.items():
             part.load_state_dict(state.get(name, {}))
         self.sim.load_state_dict(state["sim"])

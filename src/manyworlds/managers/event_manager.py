@@ -269,6 +269,13 @@ class EventManager(ManagerBase[EventTermCfg]):
         names.update(dict.fromkeys(derived_fields(level)))
         return tuple(names)
 
+    @property
+    def counts_steps(self) -> list[str]:
+        """Names of the events for which numbers of Python are kept from step to step."""
+        if self._memory is not None:
+            return list(self._terms)
+        return list(self._last_step)
+
     def check_terms(self) -> None:
         """Build the prepared events and call them for no world.
 

@@ -208,6 +208,22 @@ class Simulation:
         return getattr(self._engine, name)
 
     @property
+    def layout(self) -> int:
+        """Number of times that arrays were replaced, after which graphs are captured again."""
+        return self._engine.layout
+
+    def captured_on(self, stream: torch.cuda.Stream) -> contextlib.AbstractContextManager[None]:
+        """Let calls within this context become part of a CUDA graph that PyTorch captures.
+
+        Args:
+            stream: the stream on which it captures.
+
+        Raises:
+            RuntimeError: the engine has no kernels.
+        """
+        return self._engine.captured_on(stream)
+
+    @property
     def expanded_fields(self) -> set[str]:
         """Names of the model fields that have one row per world."""
         return set(self._engine.expanded)

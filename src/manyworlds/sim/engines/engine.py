@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mujoco
@@ -62,6 +63,16 @@ class Engine(Protocol):
     """True if calls replay captured graphs."""
     graphs: dict[str, wp.Graph]
     """Captured graphs, by the name of the call."""
+    layout: int
+    """Number of times that arrays were replaced, after which captured graphs are not valid."""
+
+    def captured_on(self, stream: torch.cuda.Stream) -> AbstractContextManager[None]:
+        """Let calls become part of a CUDA graph that PyTorch captures on a stream.
+
+        Raises:
+            RuntimeError: the engine has no kernels.
+        """
+        ...
 
     def data_field(self, field: str) -> object:
         """Return a tensor of shape (num_envs, ...), a number, or a struct of Warp arrays.

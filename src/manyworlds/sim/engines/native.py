@@ -11,7 +11,7 @@ import math
 import warnings
 from _ctypes import CFuncPtr  # base class of C function types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import mujoco
@@ -77,6 +77,7 @@ class NativeEngine:
     skips_absent_meshes = False
     expansion_remedy = ""
     use_graphs = False
+    layout = 0
 
     def __init__(self, mj_model: mujoco.MjModel, num_envs: int, num_threads: int = 0) -> None:
         _check_supported(mj_model)
@@ -115,6 +116,10 @@ class NativeEngine:
 
     def create_graph(self) -> None:
         """Do nothing: there are no graphs."""
+
+    def captured_on(self, stream: torch.cuda.Stream) -> AbstractContextManager[None]:
+        """Raise an error: MuJoCo C has no kernels."""
+        raise RuntimeError(f"A CUDA graph on {stream} cannot contain the steps of MuJoCo C.")
 
     def step(self, nsubsteps: int, refresh: bool, record: np.ndarray | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""

@@ -190,6 +190,8 @@ class WarpEngine:
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
         self.use_graphs = can_capture(self.wp_device)
         self.graphs: dict[str, wp.Graph] = {}
+        self.layout = 0
+        self._within_graph = False
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._camera_renderer = CameraRenderer()
         self._shared: dict[str, wp.array] = {}
@@ -203,6 +205,7 @@ class WarpEngine:
     def create_graph(self) -> None:
         """Discard captured graphs; required after replacing an array of model or data."""
         self.graphs.clear()
+        self.layout += 1
         self._spare_data = None
 
     @property
@@ -524,12 +527,25 @@ class WarpEngine:
         the caller must synchronize.
         """
         with _quiet(), wp.ScopedDevice(self.wp_device):
-            if not self.use_graphs:
+            if self._within_graph or not self.use_graphs:
                 function(self.wp_model, self.wp_data)
                 return
             if name not in self.graphs:
                 self.graphs[name] = self._capture(function)
             wp.capture_launch(self.graphs[name])
+
+    @contextmanager
+    def captured_on(self, stream: torch.cuda.Stream) -> Iterator[None]:
+        """Let calls become part of a CUDA graph that PyTorch captures on a stream."""
+        wp_stream = wp.stream_from_torch(stream)
+        with _quiet(), wp.ScopedDevice(self.wp_device), wp.ScopedStream(wp_stream, False):
+            wp.capture_begin(self.wp_device, wp_stream, external=True)
+            self._within_graph = True
+            try:
+                yield
+            finally:
+                self._within_graph = False
+                wp.capture_end(self.wp_device, wp_stream)
 
     def _capture(self, function: ModelCall) -> wp.Graph:
         # A garbage collection could free memory of the GPU during the capture and break it.
