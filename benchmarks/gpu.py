@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.env_workloads import iterations_of
 from benchmarks.measuring import FIELDS, Figures, go1, in_turns
@@ -72,7 +72,12 @@ def recorder(seconds: float, device: str = "cuda", num_envs: int = 4096) -> Figu
 
 
 def env_step(
-    seconds: float, task: str, num_envs: int, device: str = "cuda", turn: int = 20
+    seconds: float,
+    task: str,
+    num_envs: int,
+    device: str = "cuda",
+    turn: int = 20,
+    capture: Literal["off", "auto"] = "off",
 ) -> Figures | None:
     """A control step of a task against graphs of `mujoco_warp.step` alone on the same worlds."""
     import mujoco_warp as mjw
@@ -86,6 +91,7 @@ def env_step(
         return None
     cfg = load_env_cfg(task)
     cfg.scene.num_envs, cfg.seed, cfg.sim.engine = num_envs, 1, "warp"
+    cfg.sim.capture = capture
     env = ManagerBasedRlEnv(cfg, device=device)
     generator = torch.Generator(device).manual_seed(1)
     shape = (num_envs, env.action_manager.total_action_dim)
@@ -94,9 +100,9 @@ def env_step(
     for action in actions:
         env.step(action)
     with wp.ScopedDevice(device):
-        with wp.ScopedCapture() as capture:
+        with wp.ScopedCapture() as physics_graph:
             mjw.step(env.sim.wp_model, env.sim.wp_data)
-        graph: Any = capture.graph
+        graph: Any = physics_graph.graph
 
         def control_steps() -> None:
             for action in actions:
@@ -118,6 +124,7 @@ def env_step(
         "ratio": sum(raw) / sum(own),
         "ratio_median": median(a / b for a, b in zip(raw, own, strict=True)),
         "well_worlds": int((env.sim.status == 0).sum()),
+        "captured": int(env.step_graph is not None),
     }
 
 
@@ -171,6 +178,21 @@ GPU_WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | No
         "Velocity-Flat-G1, 8192 worlds on a GPU, graphs of mujoco_warp.step / env.step",
         0.95,
         lambda seconds: env_step(seconds, "Velocity-Flat-G1", 8192),
+    ),
+    "gpu-captured-cartpole": (
+        "Cartpole-Balance, 4096 worlds on a GPU, graphs of mujoco_warp.step / captured env.step",
+        None,
+        lambda seconds: env_step(seconds, "Cartpole-Balance", 4096, capture="auto"),
+    ),
+    "gpu-captured-go1": (
+        "Velocity-Flat-Go1, 4096 worlds on a GPU, graphs of mujoco_warp.step / captured env.step",
+        0.9,
+        lambda seconds: env_step(seconds, "Velocity-Flat-Go1", 4096, capture="auto"),
+    ),
+    "gpu-captured-g1": (
+        "Velocity-Flat-G1, 8192 worlds on a GPU, graphs of mujoco_warp.step / captured env.step",
+        0.95,
+        lambda seconds: env_step(seconds, "Velocity-Flat-G1", 8192, capture="auto"),
     ),
     "gpu-train-go1": (
         "Velocity-Flat-Go1, PPO in 4096 worlds on a GPU, collecting / whole iteration",

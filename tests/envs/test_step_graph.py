@@ -11,6 +11,7 @@ from manyworlds.managers import (
     ManagerTermBase,
     RewardTermCfg,
 )
+from manyworlds.sensor import ContactSensorCfg
 from manyworlds.tasks import load_env_cfg
 from manyworlds.validation.host_reads import gpu_paths
 
@@ -78,6 +79,23 @@ def test_a_graph_equals_the_steps_of_python(task):
     with gpu_paths():
         assert why_not_equal(env, recorder) is None
     assert torch.equal(env.sim.data.qpos, before) and env.step_graph is None
+
+
+def test_delays_and_histories_are_repeated():
+    """Compare delayed observations, histories of terms and contacts, and late sensors."""
+    cfg = config("Velocity-Flat-Quadruped")
+    for name, term in cfg.observations["actor"].terms.items():
+        term.history_length = 3
+        term.delay_max_lag = 2
+        if name == "actions":
+            term.history_length = 0
+    for sensor in cfg.scene.sensors:
+        if isinstance(sensor, ContactSensorCfg):
+            sensor.history_length = 2
+            sensor.update_period = 0.04
+    env = make(cfg)
+    with gpu_paths():
+        assert why_not_equal(env, recorder) is None
 
 
 class keeps_the_last(ManagerTermBase):  # noqa: N801

@@ -396,9 +396,9 @@ class ManagerBasedRlEnv(Stateful):
 
             - "log": values about finished episodes, and under `Status/` the number of worlds with
                 each bit of `WorldStatus`, and with values of rewards and other terms that are not
-                finite. Values may be tensors on the device.
-            - "final_obs", only if auto_reset reset at least one world: observations in the form of
-                the first value. The rows of finished worlds are the observations of their final
+                finite. Values may be tensors on the device, and NaN where no episode ended.
+            - "final_obs", if auto_reset reset worlds, and on a GPU in each step: observations in the
+                form of the first value. The rows of finished worlds are the observations of their final
                 state, delays and history included; the other rows have no meaning. Noise is
                 sampled again; delays, histories and noise models do not advance. Values that are
                 not finite are zero, unless the group's nan_policy is "disabled".
@@ -450,9 +450,13 @@ class ManagerBasedRlEnv(Stateful):
             for observer in self.observers:  # the first one may wait, and another one be added
                 observer.before_step(action)
             action = action.detach()
-        if merge and self.step_graph is not None and action is not None:
-            report = self.step_graph.step(action)
+        graph = self.step_graph if merge else None
+        self._physics_timer.enabled = graph is None
+        if graph is not None and action is not None:
+            report = graph.step(action)
         else:
+            if self.step_graph is not None:
+                self.step_graph.forget()
             report = yield from self.on_device(action, done, merge=merge)
         if report is not None:
             self._tell(*report)

@@ -133,6 +133,7 @@ class ContactSensor(Sensor[ContactData]):
     noise_fields = ("force", "torque", "dist", "pos")
     state_attributes = ("_times", "_history", "_newest")
     world_columns = ("_times", "_history")
+    shared_attributes = ("_newest",)
     primary_names: list[str] = declared()
     """Names of the primaries, relative to their entity; after `edit_spec`."""
 
@@ -143,7 +144,7 @@ class ContactSensor(Sensor[ContactData]):
         self.primary_names = []
         self._times: torch.Tensor | None = None  # [4, num_envs, P], in the order of _TIMES
         self._history: dict[str, torch.Tensor] = {}  # each [H, num_envs, N, ...]: a ring
-        self._newest = 0
+        self._newest = torch.zeros(1, dtype=torch.long)  # where a captured graph can move it
         self._tracks = cfg.track_air_time or cfg.history_length > 0
         self._kept = 0  # number of physics steps with samples in MuJoCo's buffer
         wanted = set(cfg.fields)
@@ -257,6 +258,7 @@ class ContactSensor(Sensor[ContactData]):
             # With float64, sums over the steps of a long episode stay exact.
             shape = (len(_TIMES), num_envs, len(self.primary_names))
             self._times = torch.zeros(shape, dtype=torch.float64, device=device)
+            self._newest = torch.zeros(1, dtype=torch.long, device=device)
             for name in self._keeps:
                 shape = (self.cfg.history_length, *now[name].shape)
                 self._history[name] = torch.zeros(shape, device=device)
@@ -356,8 +358,7 @@ class ContactSensor(Sensor[ContactData]):
             for name, time in zip(_TIMES, self._times.float(), strict=True):
                 setattr(data, name, time)
         for name, ring in self._history.items():
-            newest_first = torch.cat([ring[self._newest :], ring[: self._newest]])
-            setattr(data, f"{name}_history", newest_first.movedim(0, 2))
+            setattr(data, f"{name}_history", ring[self._newest_first()].movedim(0, 2))
         return data
 
     def _measure(self) -> dict[str, torch.Tensor]:
@@ -383,6 +384,11 @@ class ContactSensor(Sensor[ContactData]):
         taken = samples.movedim(2, 0).take_along_dim(positions[:, :, None, None], dim=0)
         return self._turned(self._split(taken.flatten(2)))
 
+    def _newest_first(self) -> torch.Tensor:
+        """Return the places of the ring, from the newest sample back in time."""
+        lags = torch.arange(self.cfg.history_length, device=self._newest.device)
+        return (self._newest + lags) % self.cfg.history_length
+
     def _turned(self, fields: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """Return the fields with forces and torques in the frame that `cfg` selects."""
         fields = dict(fields)
@@ -406,9 +412,9 @@ class ContactSensor(Sensor[ContactData]):
         if self._history:
             for step in range(len(samples["found"])):
                 # The ring is written backwards: reading forward from the newest goes back in time.
-                self._newest = (self._newest - 1) % self.cfg.history_length
+                self._newest.sub_(1).remainder_(self.cfg.history_length)
                 for name, ring in self._history.items():
-                    ring[self._newest] = samples[name][step]
+                    ring.index_copy_(0, self._newest, samples[name][step : step + 1])
         if not self.cfg.track_air_time or self._times is None:
             return
         current = self._times[::2]

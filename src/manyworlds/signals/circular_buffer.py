@@ -20,6 +20,7 @@ class CircularBuffer(Stateful):
 
     state_attributes = ("_data", "_newest", "_length")
     world_columns = ("_data",)
+    shared_attributes = ("_newest",)
 
     def __init__(self, max_len: int, batch_size: int, device: torch.device | str) -> None:
         """Create an empty buffer; the first `append` allocates its memory.
@@ -31,8 +32,9 @@ class CircularBuffer(Stateful):
             raise ValueError(f"max_len must be >= 1, got {max_len}: keep at least one value.")
         self._device = device
         self._data: torch.Tensor | None = None  # [max_len, batch_size, ...]: appending is one copy
-        self._newest = -1
         with torch.inference_mode(False):
+            # On the device, where a captured graph can move it.
+            self._newest = torch.full((1,), -1, dtype=torch.long, device=device)
             self._length = torch.zeros(batch_size, dtype=torch.long, device=device)
             self._rows = torch.arange(batch_size, device=device)
             self._lags = torch.arange(max_len - 1, -1, -1, device=device)
@@ -82,8 +84,8 @@ class CircularBuffer(Stateful):
             self._allocate(data.shape[1:], data.dtype)
         assert self._data is not None
         self._check(data, self._data.shape[1:])
-        self._newest = (self._newest + 1) % self.max_length
-        self._data[self._newest] = data
+        self._newest.add_(1).remainder_(self.max_length)
+        self._data.index_copy_(0, self._newest, data.unsqueeze(0))
         self._length.add_(1).clamp_(max=self.max_length)
 
     def backfill(self, data: torch.Tensor, batch_ids: EnvIds) -> None:
@@ -101,7 +103,7 @@ class CircularBuffer(Stateful):
             raise RuntimeError("Cannot backfill an empty buffer: call append() first.")
         rows = Worlds.of(batch_ids, self.batch_size, self._device)
         self._check(data, (rows.num_rows, *self._data.shape[2:]))
-        rows.put(self._data[self._newest], data.to(self._data))
+        self._put(rows, data.to(self._data))
         rows.put(self._length, 1)
 
     def reset(self, batch_ids: EnvIds = None) -> None:
@@ -109,7 +111,7 @@ class CircularBuffer(Stateful):
         rows = Worlds.of(batch_ids, self.batch_size, self._device)
         rows.put(self._length, 0)
         if self._data is not None:
-            rows.put(self._data[self._newest], 0)
+            self._put(rows, 0.0)
 
     def __getitem__(self, key: torch.Tensor | int) -> torch.Tensor:
         """Return the value of each row `key` appends ago, shape [batch_size, ...]; 0 is the newest.
@@ -136,6 +138,13 @@ class CircularBuffer(Stateful):
         elif self._data is None and isinstance(data, torch.Tensor):
             self._allocate(data.shape[2:], data.dtype)
         super().load_state_dict(state)
+
+    def _put(self, rows: Worlds, value: torch.Tensor | float) -> None:
+        """Replace the newest values of some rows."""
+        assert self._data is not None
+        newest = self._data.index_select(0, self._newest)
+        rows.put(newest, value if isinstance(value, float) else value.unsqueeze(0), dim=1)
+        self._data.index_copy_(0, self._newest, newest)
 
     def _allocate(self, shape: Sequence[int], dtype: torch.dtype) -> None:
         with torch.inference_mode(False):

@@ -101,9 +101,13 @@ class DeviceTimer:
         if device.type == "cuda":
             self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
         self._start = self._stop = 0.0
+        self.enabled = True
+        """False measures nothing, where the work is part of a captured graph."""
 
     def start(self) -> None:
         """Begin the span."""
+        if not self.enabled:
+            return
         if self._events is None:
             self._start = time.perf_counter()
         else:
@@ -111,6 +115,8 @@ class DeviceTimer:
 
     def stop(self) -> None:
         """End the span."""
+        if not self.enabled:
+            return
         if self._events is None:
             self._stop = time.perf_counter()
         else:
@@ -118,6 +124,8 @@ class DeviceTimer:
 
     def elapsed(self) -> float:
         """Return the time from the last start to the last stop [s]; a GPU must have passed both."""
+        if not self.enabled:
+            return 0.0
         if self._events is None:
             return self._stop - self._start
         return self._events[0].elapsed_time(self._events[1]) / 1000.0

@@ -298,6 +298,8 @@ def _load(value: object, saved: Any, name: str) -> object:
     if saved is None:
         return None
     if isinstance(value, torch.Tensor):
+        if isinstance(saved, int):  # of a version in which Python counted
+            saved = torch.full_like(value, saved)
         return _load_tensor(value, saved, name)
     if isinstance(value, dict) and value:
         return _load_dict(value, saved, name)
