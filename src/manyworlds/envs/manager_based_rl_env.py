@@ -397,11 +397,11 @@ class ManagerBasedRlEnv(Stateful):
             - "log": values about finished episodes, and under `Status/` the number of worlds with
                 each bit of `WorldStatus`, and with values of rewards and other terms that are not
                 finite. Values may be tensors on the device, and NaN where no episode ended.
-            - "final_obs", if auto_reset reset worlds, and on a GPU in each step: observations in the
-                form of the first value. The rows of finished worlds are the observations of their final
-                state, delays and history included; the other rows have no meaning. Noise is
-                sampled again; delays, histories and noise models do not advance. Values that are
-                not finite are zero, unless the group's nan_policy is "disabled".
+            - "final_obs", if auto_reset reset worlds, and on a GPU in each step: observations in
+                the form of the first value. The rows of finished worlds are the observations of
+                their final state, delays and history included; the other rows have no meaning.
+                Noise is sampled again; delays, histories and noise models do not advance. Values
+                that are not finite are zero, unless the group's nan_policy is "disabled".
 
         Raises:
             ValueError: the action has the wrong shape or is not finite, or a term with the

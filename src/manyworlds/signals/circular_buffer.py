@@ -143,7 +143,9 @@ class CircularBuffer(Stateful):
         """Replace the newest values of some rows."""
         assert self._data is not None
         newest = self._data.index_select(0, self._newest)
-        rows.put(newest, value if isinstance(value, float) else value.unsqueeze(0), dim=1)
+        if isinstance(value, torch.Tensor):
+            value = value.unsqueeze(0)
+        rows.put(newest, value, dim=1)
         self._data.index_copy_(0, self._newest, newest)
 
     def _allocate(self, shape: Sequence[int], dtype: torch.dtype) -> None:
