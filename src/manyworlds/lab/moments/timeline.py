@@ -33,6 +33,7 @@ from manyworlds.lab.moments.timeline_parts import (
 )
 from manyworlds.lab.play.perturb import Perturbation
 from manyworlds.lab.world.model_facts import STATE
+from manyworlds.lab.world.model_values import compute_derived
 
 if TYPE_CHECKING:
     from manyworlds.lab.world.world import World
@@ -386,10 +387,8 @@ class Timeline:
         self._at = frame
         self._at_time = self._time(frame)
         self._set_model(frame)
-        row = self._row(frame)
-        mujoco.mj_setState(model, data, row, STATE)
-        mujoco.mj_forward(model, data)
-        mujoco.mj_setState(model, data, row, STATE)
+        mujoco.mj_setState(model, data, self._row(frame), STATE)
+        compute_derived(model, data)
 
     def _set_model(self, frame: int, *, inside: bool = True) -> None:
         if self._log is not None and self._log.go(frame, inside=inside):
