@@ -1766,8 +1766,12 @@ class LabVerbs:
             `active_session` (recording: Live, or a file of the folder), `total_frames` (int),
             `report` (recorded joints, and the joints that they move).
         """
-    def replay_stop(self) -> VerbReply:  # verbs/recordings.py
-        """End the replay."""
+    def replay_stop(self, restore: bool = True) -> VerbReply:  # verbs/recordings.py
+        """End the replay.
+
+        Args:
+            restore: false to continue from the frame that is shown, not from the state before.
+        """
     def replay_play(self) -> ReplayPlayReply:  # verbs/recordings.py
         """Continue the replay; from the beginning if it was at the end.
 
