@@ -45,6 +45,8 @@ POLICY_DRIVERS = {
 
 _BANNERS = {"timeline": "PAST"}
 """Words over the view, by name of the stepper; the others have its name."""
+_SHOWN = ("timeline", "replay")
+"""Steppers that show other moments; the bar says so."""
 _STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
 PANEL_PX = 400
 """Width of the panel [pixel]."""
@@ -134,7 +136,7 @@ class TopBar(PagePart):
             labels = POLICY_DRIVERS if owner == POLICY else DRIVERS
             rows.append(("Owner", owner))
             rows.append(("Stepper", labels.get(snapshot.stepper, snapshot.stepper)))
-            if not snapshot.fault:
+            if not snapshot.fault and snapshot.stepper not in _SHOWN:
                 notes = self._notes(snapshot)
         if snapshot.fault:
             notes.insert(0, snapshot.fault)
