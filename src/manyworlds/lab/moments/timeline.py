@@ -120,6 +120,7 @@ class Timeline:
         self._pushing = False
         self._extras = FrameExtras()
         self._edit_frame = self._end
+        self._edit_label = ""
         self._note_first()
         self._checkpoint_due = 0
         self._checkpoint_time = 0.0
@@ -332,9 +333,14 @@ class Timeline:
             self._edits.take_back(mine.extras.edits)
             self._edits.make_again(other.extras.edits)
 
-    def note_edit(self) -> None:
-        """Note that an edit acts from the next step on; called in the physics thread."""
+    def note_edit(self, label: str = "") -> None:
+        """Note that an edit acts from the next step on; called in the physics thread.
+
+        Args:
+            label: text of its mark; empty for the fields that it has changed.
+        """
         self._edit_frame = self._end
+        self._edit_label = label
 
     def keep_edit(self, step: TimedStep) -> None:
         """Keep an edit that was made, undone or redone, whose write `note_edit` noted."""
@@ -486,7 +492,8 @@ class Timeline:
         fields = self._log.note(frame, inside)
         if fields and not inside:
             shown = ", ".join(fields[:3]) + " ..." * (len(fields) > 3)
-            self._mark("edit", shown)
+            self._mark("edit", self._edit_label or shown)
+        self._edit_label = ""
 
     def _mark(self, kind: str, label: str) -> None:
         frames = self._buffer.frames

@@ -480,7 +480,7 @@ class SceneEditor:
         state = None
         if draft.only_moves:
             world.start = placed_start(before, transition)
-            state = move_in_place(self._lab, world, transition)
+            state = move_in_place(self._lab, world, transition, label)
         in_place = state is not None
         if state is None:
             world.start = None
@@ -522,29 +522,35 @@ class SceneEditor:
             in_place: whether the running world has become the other one, by a move.
         """
         back = _backwards(transition, state)
+        marks = (f"undo {label}", label) if in_place else ("", "")
         left: dict[str, StateRow | None] = {"before": state}
 
         def undo() -> None:
-            left["after"] = self._show_again(before, _with(back, left.get("before")), in_place)
+            left["after"] = self._show_again(before, _with(back, left.get("before")), marks[0])
 
         def redo() -> None:
-            left["before"] = self._show_again(after, _with(transition, left.get("after")), in_place)
+            left["before"] = self._show_again(after, _with(transition, left.get("after")), marks[1])
 
         self._lab.history.record(Edit(label=label, undo=undo, redo=redo, key=key))
 
-    def _show_again(self, world: World, transition: Transition, in_place: bool) -> StateRow | None:
+    def _show_again(self, world: World, transition: Transition, moved: str) -> StateRow | None:
         """Show a former world, from its spec: its model may have been changed since.
+
+        Args:
+            world: the former world.
+            transition: state that is to be set.
+            moved: text for the timeline, if the running world was moved; empty otherwise.
 
         Returns:
             The state that the lab had before; None if it has not changed.
         """
         lab = self._lab
-        if in_place and lab.edits.only_spec:
+        if moved and lab.edits.only_spec:
             show_spec(lab, world)
             return None
         fresh = dataclasses.replace(world, model=compile_copy(world.spec), shared=None)
-        if in_place:
-            state = move_in_place(lab, fresh, transition)
+        if moved:
+            state = move_in_place(lab, fresh, transition, moved)
             if state is not None:
                 self.notes = ()
                 return state

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
 
-def move_in_place(lab: LiveLab, world: World, transition: Transition) -> StateRow | None:
+def move_in_place(
+    lab: LiveLab, world: World, transition: Transition, label: str
+) -> StateRow | None:
     """Give the running world the poses of another one with the same elements.
 
     The running model then has all values that the other one has and its own spec did not compile
@@ -30,6 +32,7 @@ def move_in_place(lab: LiveLab, world: World, transition: Transition) -> StateRo
         lab: the lab.
         world: the other world.
         transition: state that is to be set.
+        label: text of the edit, for the timeline.
 
     Returns:
         The state before; None if nothing was done, because the world must be rebuilt: a task's
@@ -64,7 +67,7 @@ def move_in_place(lab: LiveLab, world: World, transition: Transition) -> StateRo
         mujoco.mj_setState(model, data, row, STATE)
         compute_derived(model, data)
         lab.loop.limits.read(model)
-        lab.timeline.note_edit()
+        lab.timeline.note_edit(label)
         return before
 
     before = lab.loop.do(write)
