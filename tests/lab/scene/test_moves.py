@@ -8,8 +8,10 @@ import mujoco
 import numpy as np
 import pytest
 
+from manyworlds.entity import PropCfg
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_file, world_from_spec
 from manyworlds.lab.moments import history
+from manyworlds.lab.scene import ItemRequest
 from manyworlds.lab.world.model_facts import STATE
 from manyworlds.lab.world.model_values import STATISTICS, differences
 from tests.lab.scene.test_editor import FRAMES
@@ -245,6 +247,18 @@ def test_robots_states_views_and_replays_over_a_move(lab):
     lab.states.restore("here")
     assert lab.snapshot.time == pytest.approx(0.1)
     assert lab.model.body("arm").pos.tolist() == [2.0, 0.0, 0.0]
+
+
+def test_requested_moves_are_moves(lab):
+    """Request items twice, the second time elsewhere: only values of the running model change."""
+    box = PropCfg.primitive("box", (0.1, 0.1, 0.1))
+    lab.scene.apply([ItemRequest(id="a", source=box, pos=(1.0, 1.0, 0.5))])
+    model = lab.model
+    lab.step(50)
+    told = lab.scene.apply([ItemRequest(id="a", source=box, pos=(1.0, 2.0, 0.5))])
+    assert told == ["moved 'a'"] and lab.model is model and lab.timeline.num_frames >= 50
+    assert lab.scene.apply([ItemRequest(id="a", source=box, name="b", pos=(1.0, 3.0, 0.5))])
+    assert lab.model is not model, "a new name needs another model"
 
 
 def test_a_reset_returns_to_the_new_place(lab):
