@@ -35,15 +35,18 @@ def write_values(
 
 
 def differences(before: mujoco.MjModel, after: mujoco.MjModel) -> Differences:
-    """Return the elements of arrays in which two models of the same sizes differ, of the second."""
+    """Return the elements in which arrays of two models of the same sizes differ, of the second.
+
+    Bits are compared: -0.0 is not 0.0, and NaN is NaN.
+    """
     found: Differences = {}
     for name in dir(after):
         new = getattr(after, name)
         if name.startswith("_") or not isinstance(new, np.ndarray):
             continue
-        old = getattr(before, name)
-        if old.tobytes() != new.tobytes():
-            at = np.nonzero(~((old == new) | ((old != old) & (new != new))))
+        bits = f"u{new.itemsize}"
+        at = np.nonzero(getattr(before, name).view(bits) != new.view(bits))
+        if len(at[0]):
             found[name] = (at, new[at])
     return found
 
