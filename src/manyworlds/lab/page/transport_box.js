@@ -77,7 +77,9 @@
     return ["live", -length, 0, 0, `${timeline.duration_s.toFixed(1)} s kept`];
   };
   const show = () => {
-    bar.style.display = line?.open && state.timeline ? "" : "none";
+    bar.style.display = state.timeline ? "" : "none";
+    bar.inert = !line?.open;
+    bar.style.opacity = bar.inert ? 0.4 : 1;
     if (!state.timeline) return;
     const {timeline, recording} = state;
     const [present, low, high, value, words] = look();
