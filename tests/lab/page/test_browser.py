@@ -186,7 +186,7 @@ def test_the_page_comes_back(arm, browser):
 
 
 def _throw(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-    data.qpos[2:5] = 30.0, 0.0, 0.3  # the ball
+    data.qpos[2:5] = 8.0, 0.0, 0.3  # the ball
     mujoco.mj_forward(model, data)
 
 
@@ -206,7 +206,7 @@ def test_time_starts_when_the_world_is_drawn(browser):
             browser.reload()
             until(
                 browser,
-                lambda: any(c.camera.look_at[0] > 5.0 for c in page.server.get_clients().values()),
+                lambda: any(c.camera.look_at[0] > 2.0 for c in page.server.get_clients().values()),
                 "the camera looks at the ball",
             )
             assert lab.paused  # only the first browser starts the time
