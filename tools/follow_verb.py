@@ -146,7 +146,7 @@ class Stage:
     def recording(self) -> Callable[[], object]:
         """Start and stop a recording on the page."""
         part: Any = self.page.parts["RecordPart"]
-        start = self.then_shown(lambda: press(part.record))
+        start = self.then_shown(part.toggle_recording)
 
         def both() -> None:
             start()

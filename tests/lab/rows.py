@@ -385,7 +385,8 @@ ROWS = NETWORK_ROWS | {
     "lab/page/test_overlays.py::test_groups_of_geoms_can_be_hidden",
     "Z5": "lab/page/test_page.py::test_snapshots",
     "Z6": "lab/page/test_page.py::test_keyframes",
-    "Z7": "lab/page/test_record.py::test_play_pause_and_seek "
+    "Z7": "lab/page/test_record.py::test_play_and_pause "
+    "lab/page/test_timeline_page.py::test_the_same_bar_has_recordings "
     "lab/page/test_record.py::test_record_and_stop "
     "lab/page/test_record.py::test_robots_take_part_as_told "
     "lab/page/test_record.py::test_files_go_out_and_come_in",

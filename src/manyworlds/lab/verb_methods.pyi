@@ -1556,14 +1556,16 @@ class LabVerbs:
         exclude: Sequence[str] | None = None,
         groups: ArrayLike | None = None,
     ) -> ReadRegionHeightsReply:  # verbs/props.py
-        """Sample the heights of a region of the world as it is now, as a preview of a height field.
+        """Sample the heights of a region of the ground as it is, as a preview of a height field.
+
+        Ground is what neither moves nor belongs to a robot, unless `include` names what to sample.
 
         Args:
             center: center of the region [m].
             size: extent along x and y [m].
             resolution: samples along x and y, 2 to 512.
             fill: height where there is no surface [m].
-            include: names of geoms or bodies to sample; empty for all.
+            include: names of geoms or bodies to sample; empty for the ground.
             exclude: names of geoms or bodies to leave out, as 'robot/.*'.
             groups: groups of geoms to sample.
 
@@ -1585,14 +1587,14 @@ class LabVerbs:
         name: str = "terrain",
         pos: ArrayLike | None = None,
     ) -> AddHeightFieldReply:  # verbs/props.py
-        """Sample a region of the world as it is now, and add it as a height field.
+        """Sample a region of the ground as it is now, and add it as a height field.
 
         Args:
             center: center of the region [m].
             size: extent along x and y [m].
             resolution: samples along x and y, 2 to 512.
             fill: height where there is no surface [m].
-            include: names of geoms or bodies to sample; empty for all.
+            include: names of geoms or bodies to sample; empty for the ground.
             exclude: names of geoms or bodies to leave out, as 'robot/.*'.
             groups: groups of geoms to sample.
             base_thickness: depth of the base [m], 0.01 to 1.
@@ -1766,8 +1768,12 @@ class LabVerbs:
             `active_session` (recording: Live, or a file of the folder), `total_frames` (int),
             `report` (recorded joints, and the joints that they move).
         """
-    def replay_stop(self) -> VerbReply:  # verbs/recordings.py
-        """End the replay."""
+    def replay_stop(self, restore: bool = True) -> VerbReply:  # verbs/recordings.py
+        """End the replay.
+
+        Args:
+            restore: false to continue from the frame that is shown, not from the state before.
+        """
     def replay_play(self) -> ReplayPlayReply:  # verbs/recordings.py
         """Continue the replay; from the beginning if it was at the end.
 

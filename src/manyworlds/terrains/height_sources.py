@@ -126,7 +126,7 @@ def cast_rays(
     data: mujoco.MjData,
     x: np.ndarray,
     y: np.ndarray,
-    geoms: GeomFilter,
+    chosen: np.ndarray,
 ) -> np.ndarray:
     """Return the heights of the highest surfaces, found by vertical rays.
 
@@ -135,15 +135,11 @@ def cast_rays(
         data: its state, with the poses of geoms; not modified.
         x: positions of the columns [m], shape [num_x].
         y: positions of the rows [m], shape [num_y].
-        geoms: geoms to sample.
+        chosen: True for each geom to sample, at least one, shape [ngeom].
 
     Returns:
         Heights [m], shape [num_y, num_x]; NaN where a ray hits nothing.
-
-    Raises:
-        ValueError: no geom is selected.
     """
-    chosen = geoms.mask(model)
     model = copy.copy(model)
     model.geom_group[:] = np.where(chosen, 0, 1)
     model.geom_rgba[chosen, 3] = 1.0  # rays ignore invisible geoms
@@ -184,7 +180,7 @@ def _cached_rays(
         return kept[0]
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
-    heights = cast_rays(model, data, x, y, geoms)
+    heights = cast_rays(model, data, x, y, geoms.mask(model))
     _CACHE.keep(key, [heights])
     return heights
 

@@ -165,11 +165,16 @@ def test_the_mouse_pulls_a_body(arm, browser):
 
 
 def test_the_page_comes_back(arm, browser):
-    """Stop the server and start it again: the page that is open shows the world as it is now."""
+    """Stop the server: card and title tell, nothing is drawn; start it again: the page is back."""
     lab, page = arm
     browser.goto(page.url)
     browser.get_by_text("PAUSED", exact=True).first.wait_for()
     page.close()
+    browser.get_by_role("alert").get_by_text("The lab has ended").wait_for()
+    assert browser.title() == "The lab has ended"
+    browser.evaluate("window.drawn = false; requestAnimationFrame(() => { window.drawn = true; })")
+    browser.wait_for_timeout(700)
+    assert not browser.evaluate("window.drawn")
     lab.play()
     again = serve(lab, int(page.url.rpartition(":")[2]))
     try:
@@ -181,7 +186,7 @@ def test_the_page_comes_back(arm, browser):
 
 
 def _throw(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-    data.qpos[2:5] = 30.0, 0.0, 0.3  # the ball
+    data.qpos[2:5] = 8.0, 0.0, 0.3  # the ball
     mujoco.mj_forward(model, data)
 
 
@@ -201,7 +206,7 @@ def test_time_starts_when_the_world_is_drawn(browser):
             browser.reload()
             until(
                 browser,
-                lambda: any(c.camera.look_at[0] > 5.0 for c in page.server.get_clients().values()),
+                lambda: any(c.camera.look_at[0] > 2.0 for c in page.server.get_clients().values()),
                 "the camera looks at the ball",
             )
             assert lab.paused  # only the first browser starts the time

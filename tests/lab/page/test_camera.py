@@ -13,6 +13,7 @@ import pytest
 
 from manyworlds.lab import LiveLab, world_from_scene
 from manyworlds.lab.page.camera_controls import find_target
+from manyworlds.lab.pictures.film.shots import everything, fit_radius
 from manyworlds.lab.robots.control import POLICY
 from manyworlds.lab.world.elements import RobotElements
 from manyworlds.tasks import load_env_cfg
@@ -117,6 +118,25 @@ def test_a_frame_leaves_out_surroundings():
     assert (low + high) / 2 == pytest.approx([0.1, 0.0, 50.1]) and (high - low).max() < 0.6
     data.xpos[1:], data.geom_xpos[1:] = np.nan, np.nan
     assert np.isfinite(frame_all(model, data, drawn, none)).all()
+
+
+def test_a_frame_leaves_out_what_flew_away():
+    """Throw a ball far off: frame and film show the rest, but also what was far at first."""
+    away = '<body name="far" pos="60 0 .1"><freejoint/><geom size=".1"/></body>'
+    xml = balls(0.1).replace("</worldbody>", f"{away}</worldbody>")
+    model, none = mujoco.MjModel.from_xml_string(xml), np.zeros((0, 3))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    drawn = [geom for geom in range(model.ngeom) if model.geom_bodyid[geom] != 0]
+    assert frame_all(model, data, drawn, none)[1, 0] == pytest.approx(60.1), "it was there"
+    data.qpos[-7:-4] = 500.0, -300.0, 90.0
+    mujoco.mj_forward(model, data)
+    box = frame_all(model, data, drawn, none)
+    assert (np.abs(box) < 3.0).all() and (np.abs(everything(model, data)) < 3.0).all()
+    assert fit_radius(model, data) < 5.0
+    data.qpos[-7:-4] = 2.0, 0.0, 0.1
+    mujoco.mj_forward(model, data)
+    assert frame_all(model, data, drawn, none)[1, 0] == pytest.approx(2.1), "near enough"
 
 
 def test_buttons_and_a_key_frame(page):

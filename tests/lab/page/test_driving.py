@@ -77,6 +77,7 @@ def test_keys_and_pads_drive(driven, browser):
     twist_is(browser, lab, 0.8, 0.0, 0.0)
     browser.keyboard.down("a")
     twist_is(browser, lab, 0.8, 0.5, 0.0)
+    box.get_by_text("Ahead 0.80 m/s, left 0.50 m/s, turn 0.00 rad/s").wait_for()
     browser.keyboard.up("w")
     browser.keyboard.up("a")
     twist_is(browser, lab, 0.0, 0.0, 0.0)

@@ -125,7 +125,7 @@ def test_all_of_a_page_is_at_one_port(served):
             exchange(path, "http://localhost:8888", "{}")
 
 
-@pytest.mark.parametrize("name", ["network_box", "drive_box", "timeline_box"])
+@pytest.mark.parametrize("name", ["network_box", "drive_box", "transport_box"])
 def test_the_script_is_text_in_an_attribute(name):
     """Make the HTML: nothing of the scripts ends the attribute."""
     page = box_html(name, "5580")

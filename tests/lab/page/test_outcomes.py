@@ -31,10 +31,10 @@ def test_a_recording_gets_its_suffix(page, tmp_path, monkeypatch):
     part, top = page.parts["RecordPart"], page.parts["TopBar"]
     page.lab.recorder.folder = tmp_path
     part.file.value = "myrun"
-    press(part.record)
+    part.toggle_recording()
     iterate_once(page, 5)
     assert "REC" in top.banner.content
-    press(part.record)
+    part.toggle_recording()
     iterate_once(page, 2)
     assert "REC" not in top.banner.content
     assert (tmp_path / "myrun.mcap").is_file()

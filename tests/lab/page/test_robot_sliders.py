@@ -6,8 +6,12 @@ import re
 
 import pytest
 
+from manyworlds.lab import LiveLab
 from manyworlds.lab.page.robot_sliders import command_labels
+from tests.browser import free_port
 from tests.lab.page.conftest import give
+from tests.lab.robots.test_driving import Walker
+from tests.lab.server.conftest import two_robots
 from tests.spec.parity import find_model
 
 
@@ -66,3 +70,27 @@ def test_kinds_of_actuators_are_as_written(open_page):
     for name, kind in kinds.items():
         assert hints[name].startswith(kind), name
         assert re.search(r"\[.+\], from \S+ to \S+$", hints[name]), hints[name]
+
+
+def test_commands_are_those_that_driving_gives():
+    """Drive a robot of a policy: the sliders of its commands show the velocity, and its end."""
+    from manyworlds.lab.page import PageServer
+
+    lab = LiveLab(two_robots())
+    lab["go"].controller = Walker()
+    lab["go"].take("policy")
+    lab.driving.fastest = (0.8, 0.5, 2.5)
+    page = PageServer(lab, port=free_port())
+    try:
+        part = page.parts["RobotPart"]
+        part.period = lab.gathered.max_age = float("-inf")
+        page.context.select_robot("go")
+        for twist, wanted in (((1.0, 0.0, -1.0), [0.8, 0.0, -2.5]), ((0.0,) * 3, [0.0] * 3)):
+            lab.driving.drive("go", twist)
+            part.update(lab.snapshot)
+            shown = part.commands["go"]
+            assert shown.folder.visible
+            assert [handle.value for _, _, handle, _ in shown.shown] == pytest.approx(wanted)
+    finally:
+        page.close()
+        lab.stop()

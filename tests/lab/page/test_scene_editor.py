@@ -44,8 +44,10 @@ def test_a_prop_is_added_moved_and_undone(scene):
     (box,) = tint.layer.handles.values()
     assert np.allclose(box.batched_positions, (1.5, 0.0, 0.5)), "a tint shows it there"
     assert tint.label.text == "box" and tint.label.visible
+    view = page.context.view
     part.drag("end", np.array([2.0, 0.0, 0.5]), turn)
     page.update()
+    assert page.context.view is view, "the page is not built again"
     assert np.allclose(lab.scene["box"].pos, (2.0, 0.0, 0.5)) and part.choice.value == "box"
     assert "&#x27;box&#x27; was moved." in part.outcome.content
     assert part.remove.label == "Remove 'box'"

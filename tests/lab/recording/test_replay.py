@@ -153,12 +153,13 @@ def test_the_world_comes_back(lab, mode, threaded, paused):
     assert lab.step(3).time == pytest.approx(before[0] + 0.006)
 
 
-def test_physics_goes_on_from_a_frame(lab):
-    """Stop without returning: the steps are those that followed the frame."""
+@pytest.mark.parametrize("restore", [(False, True), (True, False)])
+def test_physics_goes_on_from_a_frame(lab, restore):
+    """Start or stop without returning: the steps are those that followed the frame."""
     live = lab.recorder.load(LIVE)
-    lab.replay.start(restore=False)
+    lab.replay.start(restore=restore[0])
     lab.replay.seek(0.1)
-    lab.replay.stop()
+    lab.replay.stop(restore=restore[1])
     lab["arm"].write("panel", {"elbow": 4.0, "shoulder": 2.0})
     assert lab.step().qpos[1] == pytest.approx(live.columns("qpos", "elbow")[51, 0], abs=1e-9)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mujoco
+import numpy as np
 import pytest
 
 from manyworlds.lab.errors import VerbError
@@ -58,3 +60,21 @@ def test_clients_learn_what_is_wrong(scene, verb, fields, code, words):
     with pytest.raises(VerbError, match=words) as caught:
         scene._lab.call(verb, **fields)
     assert caught.value.code == code and scene._lab.world is world
+
+
+def test_the_ground_is_sampled(scene, cup):
+    """Sample a floor with a block on it, under a robot, a ball and a post: floor and block."""
+    call = scene._lab.call
+    scene.add(cup, pos=(0.0, 0.0, 0.0))
+    scene._lab.world.spec.worldbody.add_geom(
+        name="block", type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.22, 0.22, 0.1], pos=[-0.5, 0.5, 0.1]
+    )
+    scene.add_light("lamp", pos=(0.0, 0.0, 2.0), dir=(0.0, 0.0, -1.0))  # compiles it
+    region = {"size": [2.0, 2.0], "resolution": [21, 21]}
+    heights = np.reshape(call("read_region_heights", **region)["heights"], (21, 21))
+    assert set(np.round(heights.ravel(), 9)) == {0.0, 0.2}
+    assert np.argwhere(heights > 0.1).mean(axis=0).tolist() == [15.0, 5.0]
+    named = call("read_region_heights", include=["ball"], fill=-1.0, **region)["heights"]
+    assert max(named) == pytest.approx(0.35) and min(named) == -1.0
+    with pytest.raises(VerbError, match="has no ground to sample"):
+        call("read_region_heights", exclude=["floor", "block"], **region)

@@ -23,15 +23,14 @@ from manyworlds.lab.edits.editable_fields import (
 from manyworlds.lab.edits.spec_writes import Former, SpecWriter, restore
 from manyworlds.lab.errors import UnknownElementError, near
 from manyworlds.lab.moments.history import Edit
-from manyworlds.lab.world.model_facts import STATE, find_elements, robot_of
+from manyworlds.lab.world.model_facts import find_elements, robot_of
+from manyworlds.lab.world.model_values import STATISTICS, compute_derived, differences
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
-    from manyworlds.lab.world.world import World
 
 _INERTIAS = ("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_subtreemass")
 """Fields that a world of a batch keeps when shapes change: they may be randomized."""
-_STATISTICS = ("meaninertia", "meanmass", "meansize", "extent", "center")
 
 Place = tuple[str, int]
 """Kind and id of an element."""
@@ -50,21 +49,22 @@ class ModelEdits:
 
     def __init__(self, lab: LiveLab) -> None:
         self._lab = lab
-        self._world: World | None = None
+        self._spec: mujoco.MjSpec | None = None
         self._compiled: mujoco.MjModel | None = None
         self._scratch: mujoco.MjData | None = None
-        self._only_spec = False
+        self.only_spec = False
+        """True while edits that are undone or redone leave the model as it is."""
         self.originals: Originals = {}
         """Compiled values of the fields that have other ones now; replaced, never modified."""
 
     @contextlib.contextmanager
     def of_spec_only(self) -> Iterator[None]:
         """Let edits that are undone or redone change the spec, and leave the model as it is."""
-        self._only_spec = True
+        self.only_spec = True
         try:
             yield
         finally:
-            self._only_spec = False
+            self.only_spec = False
 
     def set(self, element: str | tuple[str, str], field: str, value: object) -> object:
         """Set a field of an element from the next step on; see `LiveLab.set_model`."""
@@ -285,7 +285,7 @@ class ModelEdits:
     ) -> None:
         """Write what two compiled models differ in, and rows, into the live model."""
         lab = self._lab
-        if self._only_spec:
+        if self.only_spec:
             return
         if not np.array_equal(after._sizes, lab.model._sizes):
             self._rebuild(what, after)
@@ -293,11 +293,11 @@ class ModelEdits:
         changes: dict[str, tuple[Any, np.ndarray]] = {}
         statistics: tuple[str, ...] = ()
         if after is not compiled:
-            kept = ()
+            changes = differences(compiled, after)
             if lab.world.card is not None and what.write != "inertial":
-                kept = _INERTIAS
-            changes = _differences(compiled, after, kept)
-            statistics = _STATISTICS
+                for name in _INERTIAS:
+                    changes.pop(name, None)
+            statistics = STATISTICS
         constant = what.compiles and self._scratch_data(lab.model)
 
         def write(model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -307,7 +307,7 @@ class ModelEdits:
                 setattr(model.stat, name, getattr(after.stat, name))
             if constant:
                 mujoco.mj_setConst(model, constant)
-            _forward(model, data)
+            compute_derived(model, data)
             lab.loop.limits.read(model)
             if lab.environment is not None:
                 lab.environment.adopt_model(model)
@@ -326,24 +326,23 @@ class ModelEdits:
         result = lab.rebuild(dataclasses.replace(lab.world, model=after), keep_history=True)
         if not result:
             raise ValueError(result.error)
-        self._world = lab.world
         self._scratch = None
 
     def _bind(self) -> mujoco.MjModel:
         """Return the model that the present world's spec compiles to."""
         world = self._lab.world
-        if self._world is world and self._compiled is not None:
+        if self._spec is world.spec and self._compiled is not None:
             return self._compiled
         if world.card is not None:
             world.spec = world.spec.copy()  # that of the batch stays as it is
-        if self._world is not None:
+        if self._spec is not None:
             self._keep_originals()
-        self._world = world
+        self._spec = world.spec
         self._compiled = None
         self._scratch = None
         compiled = self._compile()
         if not np.array_equal(compiled._sizes, world.model._sizes):
-            self._world = None
+            self._spec = None
             raise RuntimeError(
                 "The spec of this world does not compile to its model, so that no field can be "
                 "changed: build the world from the spec (world_from_spec)."
@@ -420,29 +419,3 @@ def _check_compiled(
             f"{what.name} of {label} cannot be {value}: the model's other settings make it "
             f"{found}; change the model and rebuild (LiveLab.rebuild)."
         )
-
-
-def _differences(
-    before: mujoco.MjModel, after: mujoco.MjModel, kept: tuple[str, ...]
-) -> dict[str, tuple[Any, np.ndarray]]:
-    """Return the elements of arrays in which two models differ, by array."""
-    found: dict[str, tuple[Any, np.ndarray]] = {}
-    for name in dir(after):
-        if name.startswith("_") or name in kept:
-            continue
-        new = getattr(after, name)
-        if not isinstance(new, np.ndarray):
-            continue
-        old = getattr(before, name)
-        if old.tobytes() != new.tobytes():
-            at = np.nonzero(~((old == new) | ((old != old) & (new != new))))
-            found[name] = (at, new[at])
-    return found
-
-
-def _forward(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-    """Compute what follows from the state, which stays as it is to the last bit."""
-    state = np.empty(mujoco.mj_stateSize(model, STATE))
-    mujoco.mj_getState(model, data, state, STATE)
-    mujoco.mj_forward(model, data)
-    mujoco.mj_setState(model, data, state, STATE)  # the solver's warm start, too

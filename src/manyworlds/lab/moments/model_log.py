@@ -9,10 +9,12 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.world.model_facts import APPEARANCE
-from manyworlds.lab.world.model_values import write_values
+from manyworlds.lab.world.model_values import STATISTICS
 from manyworlds.lab.world.options import read_options
 
 _OPTION = "opt."
+_STATISTIC = "stat."
+_VOLUMES = ("bvh_aabb", "bvh_child", "bvh_depth", "bvh_nodeid")
 Values = dict[str, np.ndarray]
 
 
@@ -23,7 +25,7 @@ class ModelChange:
     frame: int
     """Number of the first frame after the change."""
     before: Values
-    """Values of before, by field; those of options begin with `opt.`."""
+    """Values of before, by field; those of options begin with `opt.`, statistics with `stat.`."""
     after: Values
     inside: bool
     """True if the step itself changed them, as an environment that randomizes does."""
@@ -32,7 +34,8 @@ class ModelChange:
 class ModelLog:
     """Changes of a model's values, which can be taken back and redone.
 
-    Meshes, textures and skins, which are most of a model and are never edited, are left out.
+    Meshes, textures and skins, which are most of a model and are never edited, are left out, with
+    the bounding volumes of meshes.
 
     Args:
         model: the model.
@@ -46,8 +49,10 @@ class ModelLog:
         names = (name for name in dir(model) if not name.startswith(APPEARANCE))
         arrays = {name: getattr(model, name) for name in names}
         self._arrays = {n: a for n, a in arrays.items() if isinstance(a, np.ndarray) and a.size}
-        self._known = {name: array.copy() for name, array in self._arrays.items()}
-        self._known |= self._options()
+        of_bodies = int(model.body_bvhnum.sum())  # those of meshes follow
+        for name in _VOLUMES:
+            self._arrays[name] = getattr(model, name)[:of_bodies]
+        self._known = {name: np.copy(value) for name, value in self._now().items()}
 
     @property
     def num_bytes(self) -> int:
@@ -68,7 +73,7 @@ class ModelLog:
         Returns:
             Names of the fields that changed.
         """
-        now = self._arrays | self._options()
+        now = self._now()
         fields = tuple(
             name for name, known in self._known.items() if now[name].tobytes() != known.tobytes()
         )
@@ -104,7 +109,7 @@ class ModelLog:
 
     def take_back(self) -> Values:
         """Take back the changes that were not kept by `note`, and return their values."""
-        now = self._arrays | self._options()
+        now = self._now()
         known = {n: v for n, v in self._known.items() if now[n].tobytes() != v.tobytes()}
         edits = {name: np.copy(now[name]) for name in known}
         self._write(known)
@@ -128,10 +133,19 @@ class ModelLog:
             self._made -= 1
 
     def _write(self, values: Values) -> None:
-        arrays = {n: v for n, v in values.items() if not n.startswith(_OPTION)}
-        options = {n[len(_OPTION) :]: v for n, v in values.items() if n.startswith(_OPTION)}
-        write_values(self._model, arrays, options)
+        for name, value in values.items():
+            part, _, field = name.rpartition(".")
+            if part:
+                setattr(getattr(self._model, part), field, value if value.ndim else value.item())
+            else:
+                np.copyto(self._arrays[name], value)
         self._known |= values
 
-    def _options(self) -> Values:
-        return {f"{_OPTION}{n}": value for n, value in read_options(self._model.opt).items()}
+    def _now(self) -> Values:
+        """Return the present values; arrays share the memory of the model."""
+        now = dict(self._arrays)
+        for name, value in read_options(self._model.opt).items():
+            now[_OPTION + name] = value
+        for name in STATISTICS:
+            now[_STATISTIC + name] = np.asarray(getattr(self._model.stat, name))
+        return now

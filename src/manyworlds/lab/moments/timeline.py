@@ -33,6 +33,7 @@ from manyworlds.lab.moments.timeline_parts import (
 )
 from manyworlds.lab.play.perturb import Perturbation
 from manyworlds.lab.world.model_facts import STATE
+from manyworlds.lab.world.model_values import compute_derived
 
 if TYPE_CHECKING:
     from manyworlds.lab.world.world import World
@@ -119,6 +120,7 @@ class Timeline:
         self._pushing = False
         self._extras = FrameExtras()
         self._edit_frame = self._end
+        self._edit_label = ""
         self._note_first()
         self._checkpoint_due = 0
         self._checkpoint_time = 0.0
@@ -331,9 +333,14 @@ class Timeline:
             self._edits.take_back(mine.extras.edits)
             self._edits.make_again(other.extras.edits)
 
-    def note_edit(self) -> None:
-        """Note that an edit acts from the next step on; called in the physics thread."""
+    def note_edit(self, label: str = "") -> None:
+        """Note that an edit acts from the next step on; called in the physics thread.
+
+        Args:
+            label: text of its mark; empty for the fields that it has changed.
+        """
         self._edit_frame = self._end
+        self._edit_label = label
 
     def keep_edit(self, step: TimedStep) -> None:
         """Keep an edit that was made, undone or redone, whose write `note_edit` noted."""
@@ -386,10 +393,8 @@ class Timeline:
         self._at = frame
         self._at_time = self._time(frame)
         self._set_model(frame)
-        row = self._row(frame)
-        mujoco.mj_setState(model, data, row, STATE)
-        mujoco.mj_forward(model, data)
-        mujoco.mj_setState(model, data, row, STATE)
+        mujoco.mj_setState(model, data, self._row(frame), STATE)
+        compute_derived(model, data)
 
     def _set_model(self, frame: int, *, inside: bool = True) -> None:
         if self._log is not None and self._log.go(frame, inside=inside):
@@ -487,7 +492,8 @@ class Timeline:
         fields = self._log.note(frame, inside)
         if fields and not inside:
             shown = ", ".join(fields[:3]) + " ..." * (len(fields) > 3)
-            self._mark("edit", shown)
+            self._mark("edit", self._edit_label or shown)
+        self._edit_label = ""
 
     def _mark(self, kind: str, label: str) -> None:
         frames = self._buffer.frames

@@ -20,6 +20,7 @@
 
   const box = labBoxes.box("lab-drive", "max-width:300px;user-select:none");
   const hint = add(box, "div", "opacity:.65");
+  const speed = add(box, "div", "font-variant-numeric:tabular-nums");
   const plate = add(box, "div", "display:flex;gap:12px;margin:.4em 0");
   const buttons = add(box, "div", "display:flex;flex-wrap:wrap;gap:.3em;margin:.3em 0");
   const stick = add(box, "div", "opacity:.65");
@@ -101,6 +102,7 @@
       : velocity ? "W S forward and back, A D left and right, Q E turn, while held; Esc ends"
       : "Hold a key or a button; Esc ends";
     plate.style.display = velocity ? "flex" : "none";
+    speed.style.display = velocity ? "" : "none";
     buttons.style.display = driving && bound().length ? "flex" : "none";
     if (driving) showButtons();
     stick.textContent = driving && gamepad ? "Gamepad: " + gamepad : "";
@@ -201,6 +203,8 @@
     sending = false;
     if (!driving || message.robot != robot) return;
     if (reply.error) return stop(reply.error);
+    const [ahead, left, turn] = reply.twist.map(value => value.toFixed(2));
+    speed.textContent = `Ahead ${ahead} m/s, left ${left} m/s, turn ${turn} rad/s`;
     robots[robot].inputs = reply.inputs;
     showButtons();
   };

@@ -10,8 +10,8 @@ from manyworlds.lab.page.film_controls import FilmPart
 from manyworlds.lab.page.overlay_controls import OverlayPart
 from manyworlds.lab.page.page_context import PageContext, Part
 from manyworlds.lab.page.task_panel import TaskPart
-from manyworlds.lab.page.timeline_bar import TimelinePart
 from manyworlds.lab.page.top_bar import TopBar
+from manyworlds.lab.page.transport_bar import TransportPart
 from manyworlds.viewer.browser.keys import PageKeys
 from manyworlds.viewer.browser.overlays.table import OVERLAY_KEYS
 
@@ -29,7 +29,7 @@ def lab_keys(
     """
     actions: dict[str, Callable[[], object]] = {
         "pause": top_bar.toggle,
-        "step": lambda: ctx.verbs.step(),
+        "step": ctx.step,
         "undo": ctx.undo,
         "redo": ctx.redo,
         "reset": top_bar.reset,
@@ -47,9 +47,9 @@ def lab_keys(
         }
     if "LauncherPart" in parts:
         actions["launch"] = lambda: ctx.verbs.fire_launcher()
-    timeline = parts.get("TimelinePart")
-    if isinstance(timeline, TimelinePart):
-        actions |= {"back": partial(timeline.step, -1), "forward": partial(timeline.step, 1)}
+    transport = parts.get("TransportPart")
+    if isinstance(transport, TransportPart):
+        actions |= {"back": partial(transport.step, -1), "forward": partial(transport.step, 1)}
     film = parts.get("FilmPart")
     if isinstance(film, FilmPart):
         actions["cinema"] = film.toggle

@@ -62,6 +62,7 @@ window.labBoxes ||= (() => {
         for (const resolve of waiting.splice(0)) resolve(lost);
         if (ended) return;
         closed();
+        window.labLost?.();
         setTimeout(() => ended || open(), retry);
         retry = Math.min(2 * retry, LONGEST_RETRY_MS);
       };

@@ -192,6 +192,13 @@ class PageContext:
         if self.lab.snapshot.paused or not replay.is_active:
             self.verbs.set_paused(paused=running)
 
+    def step(self) -> None:
+        """Make a step of the world, or show the next frame of the replay if there is one."""
+        if self.lab.facts.replay.is_active:
+            self.verbs.replay_step_frames(n_frames=1)
+        else:
+            self.verbs.step()
+
     def note_ended_replay(self, session: str) -> None:
         """Note that an action ended a replay, if it did.
 

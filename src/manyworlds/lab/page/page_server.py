@@ -25,8 +25,8 @@ from manyworlds.lab.page.page_parts import PageParts
 from manyworlds.lab.page.selection import SelectionPart
 from manyworlds.lab.page.shown_lab import ShownLab
 from manyworlds.lab.page.tabs import PartMaker, find_parts
-from manyworlds.lab.page.timeline_bar import TimelinePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
+from manyworlds.lab.page.transport_bar import TransportPart
 from manyworlds.lab.page.tree_lines import TreeClicksPart
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.viewer.browser.cameras import keep_fitted
@@ -167,7 +167,7 @@ class PageServer:
                 "PullPart": pull,
                 "SelectionPart": SelectionPart(self.context),
                 "DrivePart": drive,
-                "TimelinePart": TimelinePart(self.context, drive.address),
+                "TransportPart": TransportPart(self.context, drive.address, top_bar.below),
                 "TreeClicksPart": TreeClicksPart(self.context, drive.address),
             }
             self._shown = PageParts(self.context, first, {**_task_tabs(lab), **self._tabs})

@@ -6,21 +6,20 @@ import contextlib
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manyworlds.lab.facts import RecordingFacts, ReplayFacts
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext, PagePart
+from manyworlds.lab.page.transport_bar import RECORD
 from manyworlds.viewer.browser.markup import note_html
-from manyworlds.viewer.browser.widgets import PLAY, Section, add_choice, relabel
+from manyworlds.viewer.browser.widgets import PLAY, Section
 
 if TYPE_CHECKING:
     import viser
 
-_RECORD = cast("viser.IconName", "player-record")
-_STOP = cast("viser.IconName", "player-stop")
 _RATES = (-1.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 ROLES: dict[str, tuple[bool, bool | None]] = {
     "default": (True, None),
@@ -30,25 +29,28 @@ ROLES: dict[str, tuple[bool, bool | None]] = {
 }
 """Roles of a robot in a replay: `Binding.enabled` and `Binding.relative`, by label."""
 _LOOK_M = 2.0  # distance of the camera from the point it looks at, which is not recorded
-_HOLD_S = 0.5  # time after a move of the scrub bar by a user in which it is not updated
 _SCAN_S = 1.0
 
 
 class RecordPart(PagePart):
-    """Records the world and the view, plays with a scrub bar, and exchanges files."""
+    """Names recordings of the world and the view, chooses what is played, and exchanges files.
+
+    The bar in the header starts and stops recordings, and has the time of a replay.
+    """
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
         super().__init__(ctx)
         self._view: tuple[float, ...] = ()
-        self._touched = self._scanned = -math.inf
+        self._scanned = -math.inf
         self._follow(ctx.server.initial_camera)
         gui = ctx.gui
         with gui.add_folder("Record"):
-            self.file = gui.add_text("File", "", hint="NAME.mcap; empty: named by the date.")
-            self.record = ctx.add_button("Record", self._toggle_recording, icon=_RECORD)
-            self.record.color = "red"
+            self.file = gui.add_text(
+                "Next file", "", hint="NAME.mcap; empty: named by the date. Record: at the top."
+            )
+            ctx.answers[RECORD] = self._answer
             self.recorded = gui.add_html("")
         with gui.add_folder("Replay"):
             self._add_replay(gui)
@@ -72,20 +74,11 @@ class RecordPart(PagePart):
         self.session = gui.add_dropdown("Session", self._sessions(), initial_value=active)
         ctx.on_change(self.session, self._choose)
         self.start = ctx.add_button("Start replay", self._start, icon=PLAY)
-        self.stop = ctx.add_button("Stop replay", ctx.verbs.replay_stop, icon=_STOP)
-        self.stop.color = "gray"
-        self.scrub = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
-        ctx.on_change(self.scrub, self._seek)
-        steps = {f"{n:+d}": lambda n=n: ctx.verbs.replay_step_frames(n_frames=n) for n in (-1, 1)}
-        self.frame = add_choice(gui, "Frame", steps, ctx.attempt)
         rates = {f"{rate:g}x": rate for rate in _RATES}
         self.rate = gui.add_dropdown("Playback speed", tuple(rates), initial_value="1x")
         ctx.on_change(self.rate, lambda name: ctx.verbs.set_replay(rate=rates[name]))
         self.loop = gui.add_checkbox("Loop", replay.loop)
         ctx.on_change(self.loop, lambda on: ctx.verbs.set_replay(loop=on))
-        self.restore = gui.add_checkbox(
-            "Restore state on stop", True, hint="Off: physics continues from the shown frame."
-        )
         self.look = gui.add_checkbox(
             "Recorded camera", False, hint="Look from where the page looked.", disabled=True
         )
@@ -131,29 +124,12 @@ class RecordPart(PagePart):
     def update(self, snapshot: Snapshot) -> None:
         """Show the progress of recording and replay; record or show the view."""
         recording = self._recording
-        replay = self._replay
         now = time.monotonic()
         if now - self._scanned > _SCAN_S:
             self._scanned = now
             self._list()
-        if recording.is_recording:
-            relabel(self.record, "Stop recording", _STOP)
-        else:
-            relabel(self.record, "Record", _RECORD)
         self.recorded.content = note_html(_told(recording), error=bool(recording.error))
-        for handle in (self.stop, self.scrub):
-            if handle.disabled == replay.is_active:
-                handle.disabled = not replay.is_active
-        self.frame.visible = replay.is_active
-        if replay.is_active and now - self._touched > _HOLD_S:
-            end = max(replay.duration_s, self.scrub.step)
-            if self.scrub.max != end:
-                self.scrub.max = end
-            self.scrub.value = replay.replay_time
-        report = ""
-        if replay.is_active:
-            report = f"{replay.label}\n{replay.report}"
-        self.report.content = note_html(report)
+        self.report.content = note_html(self._replay.report)
         self._look()
 
     def _list(self) -> None:
@@ -161,7 +137,13 @@ class RecordPart(PagePart):
         if tuple(self.session.options) != names:
             self.session.options = names
 
-    def _toggle_recording(self) -> None:
+    def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
+        """Carry out what the bar in the header asks for."""
+        self.toggle_recording()
+        return {}
+
+    def toggle_recording(self) -> None:
+        """Start a recording, or stop the present one."""
         if self._recording.is_recording:
             self._ctx.verbs.recording_stop()
         else:
@@ -174,11 +156,7 @@ class RecordPart(PagePart):
             self._start()
 
     def _start(self) -> None:
-        self._ctx.verbs.replay_start(session=self.session.value, restore=self.restore.value)
-
-    def _seek(self, moment: float) -> None:
-        self._touched = time.monotonic()
-        self._ctx.verbs.replay_seek(replay_time=moment)
+        self._ctx.verbs.replay_start(session=self.session.value)
 
     def _bind(self, robot: str, role: str) -> None:
         enabled, relative = ROLES[role]

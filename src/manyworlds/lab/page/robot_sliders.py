@@ -35,6 +35,13 @@ class _Sliders:
     """Number of the command whose targets the sliders show; -1 for other targets."""
 
 
+@dataclass
+class _Commands:
+    folder: viser.GuiFolderHandle
+    shown: list[tuple[str, int, viser.GuiSliderHandle[float], ShownValue[float]]]
+    """Name of a command, index of its value, and the slider of that."""
+
+
 class RobotPart(PagePart):
     """Owner of the selected robot, and its sliders, disabled while another client owns it."""
 
@@ -103,8 +110,9 @@ class RobotPart(PagePart):
             sliders.folder.visible = name == ctx.robot
             commands = self.commands[name]
             commands.folder.visible = (
-                bool(commands.handles) and sliders.folder.visible and (owner == POLICY)
+                bool(commands.shown) and sliders.folder.visible and (owner == POLICY)
             )
+        self._show_commands(robot)
         self._show(robot, self.sliders[ctx.robot], snapshot)
 
     def _show(self, robot: RobotFacts, sliders: _Sliders, snapshot: Snapshot) -> None:
@@ -127,12 +135,22 @@ class RobotPart(PagePart):
             if values is not None:
                 handle.value = float(np.clip(np.nan_to_num(values[i]), handle.min, handle.max))
 
-    def _add_commands(self, robot: ShownControls) -> _Sliders:
+    def _show_commands(self, robot: RobotFacts) -> None:
+        """Show the present commands of the policy, which driving sets, too."""
+        for name, i, handle, shown in self.commands[self._ctx.robot].shown:
+            if i < len(robot.commands.get(name, ())):  # another policy may run now
+                value = robot.commands[name][i]
+                if abs(value) > handle.max:
+                    handle.max = abs(value)
+                    handle.min = -abs(value)
+                shown.show(value)
+
+    def _add_commands(self, robot: ShownControls) -> _Commands:
         """Add sliders for the values of a policy's commands."""
         gui = self._ctx.gui
         lab = self._ctx.lab
         folder = gui.add_folder("Commands of the policy", visible=False)
-        handles = []
+        shown = []
         with folder:
             for name, values in lab.facts.robots[robot.name].commands.items():
                 if len(values) > _MOST_COMMANDS:
@@ -148,8 +166,9 @@ class RobotPart(PagePart):
                         fresh[i] = value
                         self._ctx.verbs.set_command(robot=robot.name, command=name, values=fresh)
 
-                    handles.append(self._ctx.on_change(handle, send))
-        return _Sliders(folder, handles, -1)
+                    self._ctx.on_change(handle, send)
+                    shown.append((name, i, handle, ShownValue(handle)))
+        return _Commands(folder, shown)
 
     def _add_sliders(self, robot: ShownControls) -> _Sliders:
         gui = self._ctx.gui

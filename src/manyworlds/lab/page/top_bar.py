@@ -43,6 +43,10 @@ POLICY_DRIVERS = {
 }
 """Sentences about what steps the world of a policy, by name of the stepper."""
 
+_BANNERS = {"timeline": "PAST"}
+"""Words over the view, by name of the stepper; the others have its name."""
+_SHOWN = ("timeline", "replay")
+"""Steppers that show other moments; the bar says so."""
 _STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
 PANEL_PX = 400
 """Width of the panel [pixel]."""
@@ -62,12 +66,14 @@ class TopBar(PagePart):
         self.banner = gui.add_html("")
         gui.add_html(TRANSPORT)
         self.play = ctx.add_button("Pause", self.toggle, icon=PAUSE)
-        actions = {"Step": lambda: ctx.verbs.step(), "Reset": self.reset}
+        actions = {"Step": ctx.step, "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
             "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.facts.percent)
         )
         self._speed = ShownValue(self.speed)
+        self.below = self.speed.order + 0.5
+        """Place below the controls of the time."""
         ctx.on_change(self.speed, self._set_speed)
         self.status = gui.add_html("")
         self.robot = gui.add_dropdown("Robot", tuple(ctx.robots) or ("none",))
@@ -130,7 +136,7 @@ class TopBar(PagePart):
             labels = POLICY_DRIVERS if owner == POLICY else DRIVERS
             rows.append(("Owner", owner))
             rows.append(("Stepper", labels.get(snapshot.stepper, snapshot.stepper)))
-            if not snapshot.fault:
+            if not snapshot.fault and snapshot.stepper not in _SHOWN:
                 notes = self._notes(snapshot)
         if snapshot.fault:
             notes.insert(0, snapshot.fault)
@@ -181,9 +187,10 @@ def _pace(snapshot: Snapshot, factor: float) -> str:
 def _banner(snapshot: Snapshot, running: bool) -> str:
     if snapshot.fault:
         return banner_html("STOPPED", ERROR_COLOR, PANEL_PX)
-    if snapshot.paused:
+    physics = snapshot.stepper in PHYSICS
+    if snapshot.paused and physics:
         return banner_html("PAUSED", "rgba(33,37,41,.82)", PANEL_PX)
-    text = "" if snapshot.stepper in PHYSICS else snapshot.stepper.upper()
+    text = "" if physics else _BANNERS.get(snapshot.stepper, snapshot.stepper.upper())
     if not running:
         text = f"{text} PAUSED".lstrip()
     return banner_html(text, "rgba(25,113,194,.82)", PANEL_PX) if text else ""

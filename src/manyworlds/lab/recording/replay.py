@@ -278,14 +278,19 @@ class Replay:
         self._loop.do(begin, edits_model=False)
         return report
 
-    def stop(self) -> None:
-        """End the replay; restore the previous state if `start` had `restore`; or do nothing."""
-        if self.is_active:
-            self._loop.do(self._end, edits_model=False)
+    def stop(self, restore: bool = True) -> None:
+        """End the replay, or do nothing without one.
 
-    def _end(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        Args:
+            restore: whether to return to the state before, if `start` had `restore`; otherwise
+                physics continues from the frame that is shown.
+        """
+        if self.is_active:
+            self._loop.do(lambda model, data: self._end(model, data, restore), edits_model=False)
+
+    def _end(self, model: mujoco.MjModel, data: mujoco.MjData, restore: bool = True) -> None:
         before = self._before
-        if self.give_way(model, data) and before is not None:
+        if self.give_way(model, data) and restore and before is not None:
             before.put_state(self._loop, model, data)
 
     def give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:

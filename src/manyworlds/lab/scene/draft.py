@@ -101,10 +101,16 @@ class Draft:
         self.transition = Transition()
         self.notes: list[str] = []
         """Sentences about what the edit did besides what was asked."""
+        self._calls: set[str] = set()
         self._taken = set(top_elements(self.spec))
         self._former: Callable[[str], str] = str
         self._qpos: dict[str, list[float]] = {}
         self._ctrl: dict[str, float] = {}
+
+    @property
+    def only_moves(self) -> bool:
+        """True if items were moved, and nothing else was done."""
+        return self._calls == {"move"}
 
     def free_name(self, name: str) -> str:
         """Return the first of `name`, `name_1` ... that an item may have."""
@@ -153,6 +159,7 @@ class Draft:
 
     def attach(self, part: ItemContent, name: str, id: str, pose: Pose | None) -> None:
         """Attach the content of an item under a free name; the part's spec is used up."""
+        self._calls.add("attach")
         self.check_free(name, id)
         spec = part.spec
         fields = non_default_option_fields(spec.option)
@@ -195,6 +202,7 @@ class Draft:
 
     def remove(self, name: str) -> None:
         """Remove an item, and all that refers to it."""
+        self._calls.add("remove")
         item = self.find(name)
         had_actuators, had_bodies = self._owners()
         for _, element, _ in item.elements:
@@ -277,6 +285,7 @@ class Draft:
 
     def rename(self, old: str, new: str) -> None:
         """Rename an item, and its elements if it has a prefix."""
+        self._calls.add("rename")
         item = self.find(old)
         self.check_free(new)
         if item.prefix:
@@ -404,6 +413,7 @@ class Draft:
 
     def move(self, name: str, pose: Pose) -> None:
         """Move an item as a whole, so that its origin has a pose; and its present state."""
+        self._calls.add("move")
         item = self.find(name)
         model = self.world.model
         delta = compose(pose, inverse(self.origin(name)))

@@ -13,7 +13,6 @@ import numpy as np
 
 from manyworlds.lab.errors import near
 from manyworlds.lab.moments.history import Edit
-from manyworlds.lab.moments.recording import Recording, state_columns
 from manyworlds.lab.scene.draft import Draft, ItemContent, compile_copy
 from manyworlds.lab.scene.items import (
     ADDED_LIGHT,
@@ -29,11 +28,11 @@ from manyworlds.lab.scene.items import (
     make_tree,
 )
 from manyworlds.lab.scene.kept_edits import carry_model_values
+from manyworlds.lab.scene.moves import move_in_place, placed_start, show_spec
 from manyworlds.lab.scene.places import GAP, Surroundings, bounds_of
-from manyworlds.lab.scene.rebuild import Transition
+from manyworlds.lab.scene.rebuild import StateRow, Transition, read_state
 from manyworlds.lab.scene.scene_file import open_scene, save_scene
 from manyworlds.lab.scene.sources import Source, load_source
-from manyworlds.lab.world.model_facts import STATE
 from manyworlds.lab.world.world import CompileError, World
 from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.validation.names import free_name
@@ -48,15 +47,15 @@ _IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 _T = TypeVar("_T")
 Vector = Sequence[float] | np.ndarray
 """Several numbers."""
-_Left = tuple[Recording, np.ndarray]
 
 
 class SceneEditor:
     """Adds, moves, renames and removes items of a live world, which keeps running.
 
     An edit changes a copy of the world's spec, compiles it outside of the physics thread, and
-    rebuilds the lab: what was there before keeps its state by name. If an edit fails, nothing has
-    changed. Edits of several threads follow one another, and can be undone.
+    rebuilds the lab: what was there before keeps its state by name. Moves only set values of the
+    running model, so that the timeline goes on. If an edit fails, nothing has changed. Edits of
+    several threads follow one another, and can be undone.
 
     A task's environment that steps the world stops with the first edit, because its
     batch is another world: plain MuJoCo steps it from then on. `notes` says so.
@@ -403,8 +402,10 @@ class SceneEditor:
         world = open_scene(Path(path))
         notes = [*world.warnings, *doubtful_sizes(world.model)]
         with self._lab.history.edit():
-            label = f"open {Path(path).name}"
-            self._record(label, self._lab.world, world, Transition(), notes=notes)
+            before = dataclasses.replace(self._lab.world)
+            state = self._show(world, Transition(), notes)
+            after = dataclasses.replace(world)
+            self._record(f"open {Path(path).name}", before, after, Transition(), state)
 
     def undo(self) -> str:
         """Undo the last edit of the world, and return its label.
@@ -472,10 +473,25 @@ class SceneEditor:
 
     def _commit(self, draft: Draft, label: str, key: Hashable = None) -> None:
         """Show the world of a draft, and record how to return."""
+        before = dataclasses.replace(draft.world)  # the running one may become another
         world = draft.finish()
-        lost = carry_model_values(draft.world, world, draft.transition.rename)
-        notes = (*draft.notes, *lost)
-        self._record(label, draft.world, world, draft.transition, key, notes)
+        transition = draft.transition
+        played = self._lab.replay.active_session
+        state = None
+        if draft.only_moves:
+            world.start = placed_start(before, transition)
+            state = move_in_place(self._lab, world, transition, label)
+        in_place = state is not None
+        if state is None:
+            world.start = None
+            lost = carry_model_values(before, world, transition.rename)
+            state = self._show(world, transition, (*draft.notes, *lost))
+        else:
+            self.notes = tuple(draft.notes)
+            if played:
+                self.notes += (f"the replay of '{played}' ended",)
+        after = dataclasses.replace(world)
+        self._record(label, before, after, transition, state, key, in_place)
 
     def _look(self, find: Callable[[Surroundings], _T]) -> _T:
         """Return what a function finds around new items in the present state."""
@@ -490,39 +506,65 @@ class SceneEditor:
         before: World,
         after: World,
         transition: Transition,
+        state: StateRow,
         key: Hashable = None,
-        notes: Sequence[str] = (),
+        in_place: bool = False,
     ) -> None:
-        """Show another world, and record how to return."""
-        left: dict[str, _Left] = {"before": self._show(after, transition, notes)}
-        back = _backwards(transition, left["before"])
+        """Record how to return from another world, which is shown, and to it.
+
+        Args:
+            label: text of the edit.
+            before: the world before; not modified later on.
+            after: the other world; not modified later on.
+            transition: state that the edit has set.
+            state: the state before.
+            key: see `edit`.
+            in_place: whether the running world has become the other one, by a move.
+        """
+        back = _backwards(transition, state)
+        marks = (f"undo {label}", label) if in_place else ("", "")
+        left: dict[str, StateRow | None] = {"before": state}
 
         def undo() -> None:
-            left["after"] = self._show_again(before, self._with(back, left.get("before")))
+            left["after"] = self._show_again(before, _with(back, left.get("before")), marks[0])
 
         def redo() -> None:
-            left["before"] = self._show_again(after, self._with(transition, left.get("after")))
+            left["before"] = self._show_again(after, _with(transition, left.get("after")), marks[1])
 
         self._lab.history.record(Edit(label=label, undo=undo, redo=redo, key=key))
 
-    @staticmethod
-    def _with(transition: Transition, left: _Left | None) -> Transition:
-        remembered = () if left is None else (left,)
-        return dataclasses.replace(transition, remembered=remembered)
+    def _show_again(self, world: World, transition: Transition, moved: str) -> StateRow | None:
+        """Show a former world, from its spec: its model may have been changed since.
 
-    def _show_again(self, world: World, transition: Transition) -> _Left:
-        """Show a former world, from its spec: its model may have been changed since."""
-        fresh = dataclasses.replace(world, model=compile_copy(world.spec), shared=None, start=None)
-        lost = carry_model_values(self._lab.world, fresh, transition.rename)
+        Args:
+            world: the former world.
+            transition: state that is to be set.
+            moved: text for the timeline, if the running world was moved; empty otherwise.
+
+        Returns:
+            The state that the lab had before; None if it has not changed.
+        """
+        lab = self._lab
+        if moved and lab.edits.only_spec:
+            show_spec(lab, world)
+            return None
+        fresh = dataclasses.replace(world, model=compile_copy(world.spec), shared=None)
+        if moved:
+            state = move_in_place(lab, fresh, transition, moved)
+            if state is not None:
+                self.notes = ()
+                return state
+        fresh.start = None
+        lost = carry_model_values(lab.world, fresh, transition.rename)
         return self._show(fresh, transition, lost)
 
-    def _show(self, world: World, transition: Transition, notes: Sequence[str]) -> _Left:
+    def _show(self, world: World, transition: Transition, notes: Sequence[str]) -> StateRow:
         """Rebuild the lab; return the state that it had before."""
         lab = self._lab
         driven = lab.environment is not None
         controls = list(lab.controls)
         selected = self.items.get(self.selected)
-        state = lab.loop.do(_state, edits_model=False)
+        state = lab.loop.do(read_state, edits_model=False)
         result = lab.rebuild(world, keep_history=True, transition=transition)
         if not result:
             raise CompileError(result.error)
@@ -539,11 +581,10 @@ class SceneEditor:
         return state
 
 
-def _state(model: mujoco.MjModel, data: mujoco.MjData) -> _Left:
-    """Return columns and values of the state; runs in the physics thread."""
-    row = np.empty(mujoco.mj_stateSize(model, STATE))
-    mujoco.mj_getState(model, data, row, STATE)
-    return state_columns(model), row
+def _with(transition: Transition, left: StateRow | None) -> Transition:
+    """Return a transition that remembers a state, too."""
+    remembered = () if left is None else (left,)
+    return dataclasses.replace(transition, remembered=remembered)
 
 
 def _load_parts(sources: Sequence[Source]) -> list[ItemContent]:
@@ -558,7 +599,7 @@ def _load_parts(sources: Sequence[Source]) -> list[ItemContent]:
     return parts
 
 
-def _backwards(transition: Transition, before: _Left) -> Transition:
+def _backwards(transition: Transition, before: StateRow) -> Transition:
     """Return the transition that undoes another one.
 
     Args:

@@ -38,6 +38,22 @@ def bounds_of(model: mujoco.MjModel, snapshot: Snapshot, item: SceneItem) -> Ite
     return ItemBounds(low=tuple(box[0].tolist()), high=tuple(box[1].tolist()))
 
 
+def find_obstacles(model: mujoco.MjModel, elements: RobotElements) -> np.ndarray:
+    """Return True for each geom of a robot or of what moves, shape [ngeom]; all else is ground.
+
+    Args:
+        model: model of the world.
+        elements: elements of the model by the robot that they belong to.
+    """
+    body = model.geom_bodyid
+    moves = model.body_weldid[body] != 0
+    moves |= model.body_mocapid[model.body_rootid[body]] >= 0
+    # A robot without a prefix has all elements of the world, the ground included.
+    robots = {name for name, prefix in elements.robots.items() if prefix}
+    of_robot = [owner in robots for owner in elements.owners["body"]]
+    return moves | np.array(of_robot)[body]
+
+
 class Surroundings:
     """Ground and obstacles around new items.
 
@@ -52,16 +68,10 @@ class Surroundings:
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, elements: RobotElements) -> None:
         self._model = model
         self._data = data
-        body = model.geom_bodyid
-        moves = model.body_weldid[body] != 0
-        moves |= model.body_mocapid[model.body_rootid[body]] >= 0
-        # A robot without a prefix has all elements of the world, the ground included.
-        robots = {name for name, prefix in elements.robots.items() if prefix}
-        of_robot = [owner in robots for owner in elements.owners["body"]]
         collides = (model.geom_contype | model.geom_conaffinity) != 0
-        self._obstacles = np.flatnonzero(moves | np.array(of_robot)[body])
-        self._ground = collides
-        self._ground[self._obstacles] = False
+        obstacles = find_obstacles(model, elements)
+        self._obstacles = np.flatnonzero(obstacles)
+        self._ground = collides & ~obstacles
 
     def place_of_new(self, part: ItemContent, quat: np.ndarray) -> Pose:
         """Return a pose of a new item that stands on the ground and meets no obstacle.

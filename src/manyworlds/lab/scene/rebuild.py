@@ -44,11 +44,15 @@ class Rebuilt:
         return not self.error
 
 
+StateRow = tuple[Recording, np.ndarray]
+"""Columns and values of a state."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Transition:
     """State that an edit of the world sets, besides what continues by name."""
 
-    remembered: tuple[tuple[Recording, np.ndarray], ...] = ()
+    remembered: tuple[StateRow, ...] = ()
     """Columns and values of former states, for elements that the present world does not have."""
     placed: Mapping[tuple[str, str], np.ndarray] = field(default_factory=dict)
     """New values by part of the state, as `qpos`, and name of the element."""
@@ -57,8 +61,24 @@ class Transition:
     renamed_robots: Mapping[str, str] = field(default_factory=dict)
     """Present names of robots by their new ones."""
 
+    def place(self, state: StateRow) -> None:
+        """Write the new values into a state."""
+        columns, row = state
+        for (part, name), values in self.placed.items():
+            if name in columns.index.get(part, {}):
+                start, width = columns.index[part][name]
+                row[start : start + width] = values
+
 
 _PLAIN = Transition()
+
+
+def read_state(model: mujoco.MjModel, data: mujoco.MjData) -> StateRow:
+    """Return the present state, `mjSTATE_INTEGRATION`."""
+    columns = state_columns(model)
+    row = np.empty(columns.values.shape[1])
+    mujoco.mj_getState(model, data, row, STATE)
+    return columns, row
 
 
 def keep_names(old: World, fresh: World) -> World:
@@ -101,21 +121,15 @@ def carry_state(
         keep: False to leave that state as it is.
         transition: what else is to be set.
     """
-    source = _renamed(state_columns(old), transition.rename)
-    target = state_columns(new)
-    before = np.empty(source.values.shape[1])
-    after = np.empty(target.values.shape[1])
-    mujoco.mj_getState(old, old_data, before, STATE)
-    mujoco.mj_getState(new, data, after, STATE)
+    columns, before = read_state(old, old_data)
+    source = _renamed(columns, transition.rename)
+    target, after = read_state(new, data)
     kept: tuple[str, ...] = ()
     if keep:
         for columns, row in transition.remembered:
             carry_values(row, columns, after, target)
         kept = carry_values(before, source, after, target)
-        for (part, name), values in transition.placed.items():
-            if name in target.index.get(part, {}):
-                start, width = target.index[part][name]
-                after[start : start + width] = values
+        transition.place((target, after))
         mujoco.mj_setState(new, data, after, STATE)
         data.time = old_data.time
     mujoco.mj_forward(new, data)

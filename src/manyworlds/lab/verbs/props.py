@@ -12,6 +12,7 @@ import numpy as np
 
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.scene.conversions import Conversion, ConversionState
+from manyworlds.lab.scene.places import find_obstacles
 from manyworlds.lab.scene.sources import plain_name
 from manyworlds.lab.verbs.fields import (
     Choice,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:  # what describes verbs needs no torch
     from manyworlds.entity import PropCfg
     from manyworlds.lab.lab import LiveLab
     from manyworlds.terrains import HfSampledTerrainCfg
-    from manyworlds.terrains.height_sources import GeomFilter
 
 MOST_PREVIEWED = 128
 """Largest number of samples of a preview along one side."""
@@ -161,7 +161,9 @@ _Counts = Annotated[
     np.ndarray, Numbers(size=2, text=f"samples along x and y, {RESOLUTIONS[0]} to {RESOLUTIONS[1]}")
 ]
 _Fill = Annotated[float, Number(unit="m", text="height where there is no surface")]
-_Include = Annotated[list[str], Texts(text="names of geoms or bodies to sample; empty for all")]
+_Include = Annotated[
+    list[str], Texts(text="names of geoms or bodies to sample; empty for the ground")
+]
 _Exclude = Annotated[list[str], Texts(text="names of geoms or bodies to leave out, as 'robot/.*'")]
 _Groups = Annotated[Sequence[float], Numbers(text="groups of geoms to sample")]
 _BOTH = (10.0, 10.0)
@@ -186,11 +188,14 @@ def read_region_heights(
     exclude: _Exclude = _NO_NAMES,  # type: ignore[assignment]
     groups: _Groups = (0, 1, 2, 3, 4, 5),
 ) -> Reply:
-    """Sample the heights of a region of the world as it is now, as a preview of a height field."""
+    """Sample the heights of a region of the ground as it is, as a preview of a height field.
+
+    Ground is what neither moves nor belongs to a robot, unless `include` names what to sample.
+    """
     counts = np.minimum(resolution, MOST_PREVIEWED)
     wanted = _region(center, size, resolution, fill)
     shown = _region(center, size, counts, fill)
-    heights = _sample(lab, shown, _filter(groups, include, exclude))
+    heights = _sample(lab, shown, groups, include, exclude)
     return {
         "heights": heights.ravel().tolist(),
         "counts": list(shown.counts),
@@ -217,11 +222,11 @@ def add_height_field(
     name: _Name = "terrain",
     pos: _Pos | None = None,
 ) -> Reply:
-    """Sample a region of the world as it is now, and add it as a height field."""
+    """Sample a region of the ground as it is now, and add it as a height field."""
     from manyworlds.terrains import HeightFieldCfg
 
     region = _region(center, size, resolution, fill)
-    heights = _sample(lab, region, _filter(groups, include, exclude))
+    heights = _sample(lab, region, groups, include, exclude)
     cfg = HeightFieldCfg.sample(heights, region.size, region.counts, base_thickness=base_thickness)
     place = [*center, 0.0] if pos is None else pos
     return describe_conversion(lab.conversions.start(cfg, name, place), wait=True)
@@ -239,13 +244,6 @@ def _mesh_prop(
     decompose = CoacdCfg(threshold=threshold) if threshold else None
     factors = [float(factor) for factor in scale]
     return PropCfg.from_mesh(path, _mode(mode), decompose, mass=mass or None, scale=factors)
-
-
-def _filter(groups: Sequence[float], include: list[str], exclude: list[str]) -> GeomFilter:
-    from manyworlds.terrains.height_sources import GeomFilter
-
-    numbers = [int(group) for group in groups]
-    return GeomFilter(groups=numbers, include=include, exclude=exclude, match=match_names)
 
 
 def describe_conversion(conversion: Conversion, *, wait: bool = False) -> Reply:
@@ -282,9 +280,15 @@ def _region(
     )
 
 
-def _sample(lab: LiveLab, region: HfSampledTerrainCfg, geoms: GeomFilter) -> np.ndarray:
+def _sample(
+    lab: LiveLab,
+    region: HfSampledTerrainCfg,
+    groups: Sequence[float],
+    include: list[str],
+    exclude: list[str],
+) -> np.ndarray:
     """Return the heights of a region of the present world, sampled outside the physics thread."""
-    from manyworlds.terrains.height_sources import cast_rays
+    from manyworlds.terrains.height_sources import GeomFilter, cast_rays
 
     def take(model: mujoco.MjModel, data: mujoco.MjData) -> mujoco.MjData:
         copy = mujoco.MjData(model)
@@ -292,7 +296,17 @@ def _sample(lab: LiveLab, region: HfSampledTerrainCfg, geoms: GeomFilter) -> np.
         return copy
 
     model = lab.model
+    numbers = [int(group) for group in groups]
+    geoms = GeomFilter(groups=numbers, include=include, exclude=exclude, match=match_names)
+    chosen = geoms.mask(model)
+    if not include:
+        chosen &= ~find_obstacles(model, lab.world.elements)
+    if not chosen.any():
+        raise ValueError(
+            "This world has no ground to sample, only robots and what moves: name geoms or bodies "
+            "to include."
+        )
     data = lab.loop.do(take, edits_model=False)
     x, y = region.axes()
-    heights = cast_rays(model, data, x, y, geoms)
+    heights = cast_rays(model, data, x, y, chosen)
     return np.where(np.isnan(heights), region.fill, heights)

@@ -185,9 +185,14 @@ def replay_start(
 
 
 @verb()
-def replay_stop(lab: LiveLab) -> Reply:
+def replay_stop(
+    lab: LiveLab,
+    restore: Annotated[
+        bool, Flag(text="false to continue from the frame that is shown, not from the state before")
+    ] = True,
+) -> Reply:
     """End the replay."""
-    lab.replay.stop()
+    lab.replay.stop(restore)
     return {}
 
 

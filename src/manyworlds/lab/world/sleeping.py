@@ -6,7 +6,6 @@ import mujoco
 import numpy as np
 
 _ASLEEP_NEXT = -1  # MuJoCo counts up to it while a tree is at rest
-_AWAKE = -(1 + mujoco.mjMINAWAKE)
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 
 
@@ -24,15 +23,15 @@ def wake(model: mujoco.MjModel, data: mujoco.MjData, body: int = 0) -> int:
     Raises:
         ValueError: sleeping is switched off, or the body cannot move.
     """
-    count = 0
+    slept: set[int] = set()
     for tree in _trees(model, body):
-        present = tree
-        while data.tree_asleep[present] >= 0:  # a cycle of trees
-            following = int(data.tree_asleep[present])
-            data.tree_asleep[present] = _AWAKE
-            present = following
-            count += 1
-    return count
+        while data.tree_asleep[tree] >= 0 and tree not in slept:  # a cycle of trees
+            slept.add(tree)
+            tree = int(data.tree_asleep[tree])
+    for tree in slept:
+        # MuJoCo wakes what has a velocity with any bit, and keeps lists of what is awake.
+        data.qvel[model.dof_treeid == tree] = -0.0
+    return len(slept)
 
 
 def put_to_sleep(model: mujoco.MjModel, data: mujoco.MjData, body: int = 0) -> int:

@@ -10,6 +10,8 @@ from manyworlds.viewer.browser.overlays.shapes import Poses
 
 _LARGE = 3.0
 """Size of fixed things, relative to what moves, from which on they are surroundings."""
+_AWAY = 10.0
+"""Distance from the rest, relative to its size, from which on a loose thing has flown away."""
 _FLAT = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD))
 _NOTHING = np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
 
@@ -18,6 +20,8 @@ def frame_all(
     model: mujoco.MjModel, poses: Poses, drawn: list[int], points: np.ndarray
 ) -> np.ndarray:
     """Return the box around what moves, small fixed things beside it, and the floor below it.
+
+    Loose things that flew away are left out.
 
     Args:
         model: the model.
@@ -32,6 +36,7 @@ def frame_all(
     moves = [geom for geom in solid if _moves(model, geom)]
     if not moves and not len(points):
         moves = [geom for geom in range(model.ngeom) if _moves(model, geom)] or solid
+    moves = _together(model, poses, moves)
     fixed = [geom for geom in solid if not _moves(model, geom)]
     box = _around(geom_boxes(model, moves, poses.geom_xpos, poses.geom_xmat), points)
     if box is None:
@@ -61,6 +66,44 @@ def frame_body(model: mujoco.MjModel, poses: Poses, body: int) -> np.ndarray:
     box = _around(geom_boxes(model, geoms, poses.geom_xpos, poses.geom_xmat), point[None])
     assert box is not None
     return box + np.array([[-around], [around]])
+
+
+def _together(model: mujoco.MjModel, poses: Poses, geoms: list[int]) -> list[int]:
+    """Return geoms without those of loose things that are far from the rest, and were not."""
+    if not geoms:
+        return geoms
+    boxes = geom_boxes(model, geoms, poses.geom_xpos, poses.geom_xmat)
+    roots = model.body_rootid[model.geom_bodyid[geoms]]
+    loose = {int(root) for root in roots if _is_loose(model, int(root))}
+    kept = np.array([root not in loose for root in roots])
+    if not kept.any():
+        middles = boxes.mean(axis=1)
+        far = np.linalg.norm(middles - np.median(middles, axis=0), axis=1)
+        first = int(roots[np.argmin(far)])
+        kept = roots == first
+        loose.discard(first)
+    added = True
+    while added:
+        low, high = boxes[kept].min(axis=(0, 1)), boxes[kept].max(axis=(0, 1))
+        added = False
+        for root in list(loose):
+            own = boxes[roots == root]
+            gap = np.maximum(own.min(axis=(0, 1)) - high, low - own.max(axis=(0, 1)))
+            distance = float(np.linalg.norm(np.maximum(gap, 0.0)))
+            start = model.qpos0[model.jnt_qposadr[model.body_jntadr[root]] :][:3]
+            way = float(np.linalg.norm(poses.xpos[root] - start))
+            if distance > _AWAY * float(np.linalg.norm(high - low)) and way > 0.5 * distance:
+                continue
+            kept |= roots == root
+            loose.discard(root)
+            added = True
+    return [geom for geom, keep in zip(geoms, kept, strict=True) if keep]
+
+
+def _is_loose(model: mujoco.MjModel, root: int) -> bool:
+    """Return True if a free joint is the only joint of a body and of all below it."""
+    joints = np.flatnonzero(model.body_rootid[model.jnt_bodyid] == root)
+    return len(joints) == 1 and model.jnt_type[joints[0]] == mujoco.mjtJoint.mjJNT_FREE
 
 
 def _moves(model: mujoco.MjModel, geom: int) -> bool:

@@ -2,12 +2,21 @@
 // again when that is back, and closes lists of keys as other programs do.
 (noun => {
   const POLL_MS = 500, PATIENCE_MS = 4000, FIT_MS = 200;
+  const CLOSING_MS = 100;  // in which a program that ends closes all its connections
   const root = document.documentElement;
   const LATE_MS = 1500;  // a browser that draws for so long takes no answer in time
   let start = "", card = null, asking = false, late = false, ticked = performance.now();
+  let ended = false;
 
   // Viser connects again only while its window has the focus.
   document.hasFocus = () => true;
+
+  // Viser draws all the time. Where that is slow, a message would wait for several pictures: while
+  // the page says that its program has ended, nothing is drawn.
+  const held = [];
+  const draw = window.requestAnimationFrame.bind(window);
+  window.requestAnimationFrame = call =>
+    draw(time => ended ? held.push(call) : call(time));
 
   const tell = (title, text) => {
     root.classList.toggle("lab-lost", Boolean(title));
@@ -38,11 +47,15 @@
       if (start && news.start != start) return location.reload();
       start = news.start;
       if (document.title != news.title) document.title = news.title;
+      ended = false;
+      held.splice(0).forEach(call => window.requestAnimationFrame(call));
       tell("");
     } catch (error) {
-      if (error.name != "TimeoutError")
-        tell(`The ${noun} has ended`, "This page connects again by itself when it is back.");
-      else if (!late)
+      if (error.name != "TimeoutError") {
+        ended = true;
+        document.title = `The ${noun} has ended`;
+        tell(document.title, "This page connects again by itself when it is back.");
+      } else if (!late)
         tell(`The ${noun} does not answer`, "It may be busy, or the connection is lost.");
     } finally {
       asking = false;
@@ -54,6 +67,8 @@
     ask();
   }, POLL_MS);
   document.addEventListener("visibilitychange", ask);
+  // A connection of the page that ends is the first sign.
+  window.labLost = () => { ask(); setTimeout(ask, CLOSING_MS); };
   ask();
 
   // Viser's own panel is hidden until that of the page is there.
