@@ -186,28 +186,35 @@ def why_not_equal(
     Returns:
         Name of the first result that differs in any bit, None if none does.
     """
-    state = env.state_dict()
     generator = torch.Generator().manual_seed(0)
     shape = (_COMPARED_STEPS, env.num_envs, env.action_manager.total_action_dim)
     actions = torch.randn(shape, generator=generator).to(env.device)
+    state = env.state_dict()
     seen: list[list[dict[str, torch.Tensor]]] = []
-    for graph in (None, StepGraph(env, make_graph)):
+    try:
+        for action in actions[:2]:  # what is made at its first use exists then
+            env.step(action)
+        for graph in (None, StepGraph(env, make_graph)):
+            env.load_state_dict(state)
+            env.step_graph = graph
+            seen.append([_results_of(env, action) for action in actions])
+    finally:
+        env.step_graph = None
         env.load_state_dict(state)
-        env.step_graph = graph
-        seen.append([])
-        for action in actions:
-            obs, reward, terminated, truncated, _ = env.step(action)
-            results = dict(_tensors(obs, "observations"))
-            results |= {"rewards": reward, "terminated": terminated, "truncated": truncated}
-            results |= {"qpos": env.sim.data.qpos.clone(), "qvel": env.sim.data.qvel.clone()}
-            seen[-1].append(results)
-    env.step_graph = None
-    env.load_state_dict(state)
     for step, (one, other) in enumerate(zip(*seen, strict=True)):
         for name, value in one.items():
             if not torch.equal(value.nan_to_num(), other[name].nan_to_num()):
                 return f"{name} after step {step + 1}"
     return None
+
+
+def _results_of(env: ManagerBasedRlEnv, action: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Step, and return all that must not differ, by name."""
+    obs, reward, terminated, truncated, _ = env.step(action)
+    results = dict(_tensors(obs, "observations"))
+    results |= {"rewards": reward, "terminated": terminated, "truncated": truncated}
+    results |= {"qpos": env.sim.data.qpos.clone(), "qvel": env.sim.data.qvel.clone()}
+    return results
 
 
 def captured(env: ManagerBasedRlEnv, *, strict: bool) -> StepGraph | None:
@@ -222,8 +229,6 @@ def captured(env: ManagerBasedRlEnv, *, strict: bool) -> StepGraph | None:
     """
     problem = _problem(env)
     if problem is None:
-        for _ in range(2):  # what is made at its first use exists then
-            env.step(torch.zeros(env.num_envs, env.action_manager.total_action_dim))
         try:
             different = why_not_equal(env)
         except RuntimeError as error:  # of CUDA or of Warp
