@@ -74,6 +74,12 @@ class CaptureCameraReply(VerbReply):
 class ReadCapturesReply(VerbReply):
     captures: dict[str, Any]
 
+class ListQuantitiesReply(VerbReply):
+    quantities: list[dict[str, Any]]
+
+class ReadSeriesReply(VerbReply):
+    series: dict[str, Any]
+
 class SetRecordingViewReply(VerbReply):
     view: list[float]
 
@@ -896,6 +902,26 @@ class LabVerbs:
 
         Returns:
             `captures` (arrays by kind and name, of one moment).
+        """
+    @_reads
+    def list_quantities(self) -> ListQuantitiesReply:  # verbs/drawing.py
+        """Return what can be plotted: joints, sensors, actuators, contacts, rewards.
+
+        Returns:
+            `quantities` (name and unit of each).
+        """
+    @_reads
+    def read_series(
+        self, names: Sequence[str], seconds: float = 10.0
+    ) -> ReadSeriesReply:  # verbs/drawing.py
+        """Return values after each physics step; a quantity is kept from its first reading on.
+
+        Args:
+            names: some of `list_quantities`.
+            seconds: time before now [s], 0 to 60.
+
+        Returns:
+            `series` (times [s] and values of each, by name).
         """
     def set_recording_view(self, view: ArrayLike) -> SetRecordingViewReply:  # verbs/drawing.py
         """Set the view that frames of recordings get from now on.

@@ -22,6 +22,7 @@ from manyworlds.lab.page.page_boxes import box_html
 from manyworlds.lab.page.page_cfg import PageCfg, PageKeywords
 from manyworlds.lab.page.page_context import PageContext, Part
 from manyworlds.lab.page.page_parts import PageParts
+from manyworlds.lab.page.plots import PlotMomentPart
 from manyworlds.lab.page.selection import SelectionPart
 from manyworlds.lab.page.shown_lab import ShownLab
 from manyworlds.lab.page.tabs import PartMaker, find_parts
@@ -169,6 +170,7 @@ class PageServer:
                 "DrivePart": drive,
                 "TimelinePart": TimelinePart(self.context, drive.address),
                 "TreeClicksPart": TreeClicksPart(self.context, drive.address),
+                "PlotMomentPart": PlotMomentPart(self.context, drive.address),
             }
             self._shown = PageParts(self.context, first, {**_task_tabs(lab), **self._tabs})
             self.parts = self._shown.by_name
