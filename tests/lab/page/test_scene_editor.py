@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -21,6 +22,36 @@ def scene(page):
 def choose(group, label: str) -> None:
     """Click one of a row of buttons."""
     give(group, label)
+
+
+def test_the_pose_of_an_item_can_be_typed(scene):
+    """Type a height and then a yaw: the item is moved by each, and keeps the rest exactly."""
+    part, lab, page = scene.part, scene.lab, scene.page
+    lab.verbs.add_prop(shape="box", size=[0.1, 0.1, 0.1], name="box", pos=[1 / 3, 0.0, 0.5])
+    page.update()
+    give(part.choice, "box")
+    page.update()
+    assert part.pose.visible and part.pose.pos.value == (0.3333, 0.0, 0.5)
+    give(part.pose.pos, (0.3333, 0.0, 0.75))
+    page.update()
+    assert np.allclose(lab.scene["box"].pos, (1 / 3, 0.0, 0.75), atol=1e-12)
+    give(part.pose.angles, (0.0, 0.0, 90.0))
+    page.update()
+    assert np.allclose(lab.scene["box"].quat, (np.sqrt(0.5), 0, 0, np.sqrt(0.5)))
+    assert part.pose.angles.value == (0.0, 0.0, 90.0)
+    assert np.allclose(lab.scene["box"].pos, (1 / 3, 0.0, 0.75), atol=1e-12)
+
+
+def test_angles_are_those_of_mujoco():
+    """Turn random and upright poses to angles and back: the orientation is the same."""
+    from manyworlds.lab.page.gizmos import angles_of
+
+    random = np.random.default_rng(3).normal(size=(50, 4))
+    for quat in (*random, np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.3, 1.0, -0.3, 1.0])):
+        quat = quat / np.linalg.norm(quat)
+        again = np.empty(4)
+        mujoco.mju_euler2Quat(again, np.radians(angles_of(quat)), "XYZ")
+        assert abs(again @ quat) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_prop_is_added_moved_and_undone(scene):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.gizmos import add_gizmo
+from manyworlds.lab.page.gizmos import PoseFields, add_gizmo
 from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
 from manyworlds.lab.page.verb_form import VerbForm
@@ -56,6 +56,7 @@ class ScenePart(PagePart):
         self.gizmo = gui.add_checkbox(
             "Move and turn in the view", False, hint="Drag the arrows and arcs at the item."
         )
+        self.pose = PoseFields(ctx, lambda pos, quat: self._tell(lambda: self._move(pos, quat)))
         self._add_actions()
         self._add_sources()
         with gui.add_folder("Tree", expand_by_default=False):
@@ -134,8 +135,10 @@ class ScenePart(PagePart):
                 button.disabled = item is None
         shown = self.gizmo.value and item is not None
         self.handle.visible = shown
-        if shown and not self._held:
+        self.pose.visible = item is not None
+        if item is not None and not self._held:
             pose = ctx.verbs.read_item_pose(item=self.choice.value)
+            self.pose.show(np.array(pose["pos"]), np.array(pose["quat"]))
             self.handle.position = np.array(pose["pos"])
             self.handle.wxyz = np.array(pose["quat"])
 
