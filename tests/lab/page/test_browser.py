@@ -238,7 +238,7 @@ def test_a_rebuild_keeps_what_the_browser_shows(arm, browser):
     lab, page = arm
     browser.goto(page.url)
     browser.get_by_role("tab", name="View").click()
-    browser.get_by_label("Joints", exact=True).first.check()
+    browser.get_by_role("button", name="Joints", exact=True).click()
     browser.get_by_text("Geom groups").click()
     browser.get_by_text("Group 3").wait_for()
     until(browser, lambda: page.parts["OverlayPart"].boxes["joints"].value, "the overlay is on")

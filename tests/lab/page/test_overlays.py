@@ -298,6 +298,18 @@ def test_islands_have_colors(page):
     assert not shapes_of(page, "box").visible
 
 
+def test_icons_switch_overlays(page):
+    """Click icons in a browser: the overlay is on, and the row says so with its key."""
+    part = page.parts["OverlayPart"]
+    row = part.boxes["joints"]._row
+    assert "Joints (4)" in row.html.content and "Shown: Visual geoms, Tendons<" in row.html.content
+    page.context.answers["switch"]("browser 1", {"name": "joints"})
+    assert part.boxes["joints"].value and "Shown: Visual geoms, Joints, Tendons<" in row.html.content
+    page.context.answers["switch"]("browser 1", {"name": "joints"})
+    page.context.answers["switch"]("browser 1", {"name": "see_through"})
+    assert not part.boxes["joints"].value and part.see_through.value
+
+
 def test_one_can_see_through(page):
     """See through the world: its shapes keep their colors and let light through."""
     part, model = page.parts["OverlayPart"], page.lab.world.model
@@ -340,7 +352,7 @@ def test_sleepers_are_dim(open_page):
 
 def test_without_visuals_only_colliders_remain(page):
     """Hide visual shapes: what can touch is drawn in the colors of its type."""
-    give(page.parts["OverlayPart"].visuals, False)
+    page.parts["OverlayPart"].visuals.value = False
     iterate_once(page, 2)
     assert len(shapes_of(page, "box").batched_positions) == 3
     assert len(shapes_of(page, "sphere").batched_positions) == 2  # not the paint

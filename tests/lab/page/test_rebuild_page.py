@@ -42,8 +42,8 @@ def test_all_choices_stay(page):
     parts, ctx = page.parts, page.context
     handles = dict(page.server.gui._gui_input_handle_from_uuid)
     overlays, plots, record = parts["OverlayPart"], parts["PlotPart"], parts["RecordPart"]
-    give(overlays.boxes["joints"], True)
-    give(overlays.see_through, True)
+    overlays.boxes["joints"].value = True
+    overlays.see_through.value = True
     give(overlays.coloring, "Body")
     give(overlays.follow, "ball")
     give(overlays.own["arm"]["sites"], "on")
