@@ -1464,6 +1464,7 @@ class LabVerbs:
         mass: float = 0.0,
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
+        near: ArrayLike | None = None,
     ) -> AddPropReply:  # verbs/props.py
         """Add a primitive to the running world.
 
@@ -1473,8 +1474,9 @@ class LabVerbs:
             name: name of the new entity; a number is added if it is taken.
             mode: motion of the prop.
             mass: mass; 0 for the density of water [kg], at least 0.
-            pos: position in the world [m].
+            pos: position in the world; a free place on the ground if left out [m].
             quat: orientation in the world [wxyz].
+            near: place at which, or beside which, a free one is chosen [m].
 
         Returns:
             `conversion` (number of the conversion), `name` (name of the entity in the world),
@@ -1493,6 +1495,7 @@ class LabVerbs:
         scale: ArrayLike | None = None,
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
+        near: ArrayLike | None = None,
         wait: bool = True,
     ) -> AddMeshPropReply:  # verbs/props.py
         """Convert an uploaded mesh to a prop with convex pieces, and add it to the world.
@@ -1505,8 +1508,9 @@ class LabVerbs:
             threshold: threshold of CoACD from 0.01; 0 lets the convex hull collide, 0 to 1.
             mass: mass; 0 for the density of water [kg], at least 0.
             scale: factor of all coordinates, or of x, y and z.
-            pos: position in the world [m].
+            pos: position in the world; a free place on the ground if left out [m].
             quat: orientation in the world [wxyz].
+            near: place at which, or beside which, a free one is chosen [m].
             wait: true to reply when the prop is in the world.
 
         Returns:
@@ -1525,6 +1529,7 @@ class LabVerbs:
         scale: ArrayLike | None = None,
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
+        near: ArrayLike | None = None,
         wait: bool = True,
     ) -> AddMeshPropFromFileReply:  # verbs/props.py
         """Convert a mesh file to a prop with convex pieces, and add it to the world.
@@ -1536,8 +1541,9 @@ class LabVerbs:
             threshold: threshold of CoACD from 0.01; 0 lets the convex hull collide, 0 to 1.
             mass: mass; 0 for the density of water [kg], at least 0.
             scale: factor of all coordinates, or of x, y and z.
-            pos: position in the world [m].
+            pos: position in the world; a free place on the ground if left out [m].
             quat: orientation in the world [wxyz].
+            near: place at which, or beside which, a free one is chosen [m].
             wait: true to reply when the prop is in the world.
 
         Returns:
@@ -1623,7 +1629,7 @@ class LabVerbs:
             groups: groups of geoms to sample.
             base_thickness: depth of the base [m], 0.01 to 1.
             name: name of the new entity; a number is added if it is taken.
-            pos: position in the world [m].
+            pos: position in the world; a free place on the ground if left out [m].
 
         Returns:
             `conversion` (number of the conversion), `name` (name of the entity in the world),
@@ -2037,6 +2043,7 @@ class LabVerbs:
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
         id: str = "",
+        near: ArrayLike | None = None,
     ) -> AddItemReply:  # verbs/scene.py
         """Add a robot or prop by its name; the world keeps running meanwhile.
 
@@ -2046,6 +2053,7 @@ class LabVerbs:
             pos: position of the item's origin; a free place on the ground if left out [m].
             quat: orientation of the item's origin in the world [wxyz].
             id: name for programs that stays; the name if left out.
+            near: place at which, or beside which, a free one is chosen [m].
 
         Returns:
             `item` (name, id, kind, source, prefix, bodies, pos and quat of the item), `notes`
@@ -2058,6 +2066,7 @@ class LabVerbs:
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
         id: str = "",
+        near: ArrayLike | None = None,
     ) -> AddItemFileReply:  # verbs/scene.py
         """Add a robot or prop from a file on the lab's machine.
 
@@ -2067,6 +2076,7 @@ class LabVerbs:
             pos: position of the item's origin; a free place on the ground if left out [m].
             quat: orientation of the item's origin in the world [wxyz].
             id: name for programs that stays; the name if left out.
+            near: place at which, or beside which, a free one is chosen [m].
 
         Returns:
             `item` (name, id, kind, source, prefix, bodies, pos and quat of the item), `notes`
@@ -2080,6 +2090,7 @@ class LabVerbs:
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
         id: str = "",
+        near: ArrayLike | None = None,
     ) -> UploadItemReply:  # verbs/scene.py
         """Add a robot or prop from the content of a file, which the lab keeps.
 
@@ -2090,6 +2101,7 @@ class LabVerbs:
             pos: position of the item's origin; a free place on the ground if left out [m].
             quat: orientation of the item's origin in the world [wxyz].
             id: name for programs that stays; the name if left out.
+            near: place at which, or beside which, a free one is chosen [m].
 
         Returns:
             `item` (name, id, kind, source, prefix, bodies, pos and quat of the item), `notes`

@@ -58,8 +58,8 @@ def test_a_prop_is_added_moved_and_undone(scene):
     """Add a prop, drag its gizmo, duplicate and remove it, undo all: the tab tells each."""
     part, lab, page = scene.part, scene.lab, scene.page
     props = page.parts["PropPart"]
-    give(props.free, False)
-    props.pos.value = (1.0, 0.0, 0.5)
+    give(props.placing.where, "position")
+    give(props.placing.position, (1.0, 0.0, 0.5))
     press(props.add_shape)
     page.update()
     give(part.choice, "box")
@@ -139,6 +139,31 @@ def test_errors_are_where_the_user_looks(scene, tmp_path, monkeypatch):
     choose(part.turns, "Undo")
     choose(part.files, "Open")
     assert "cup" in lab.scene.items and not scene.page.errors
+
+
+def test_a_click_in_the_view_places_what_is_added(scene):
+    """Choose a box and click on the ground, then on that box: both stand in free places there."""
+    part, lab, page = scene.part, scene.lab, scene.page
+    pull = page.parts["PullPart"]
+    give(part.placing.where, "click in the view")
+    down = [0.0, 0.0, -1.0]
+    press(part.add)
+    assert "Click in the view" in part.outcome.content and "box" not in lab.scene.items
+    assert "data-lab-aim" in part.placing.mark.content
+    pull.click([2.0, 1.0, 3.0], down)
+    page.update()
+    assert lab.scene["box"].pos == pytest.approx((2.0, 1.0, 0.1), abs=1e-6), "on the ground"
+    assert part.choice.value == "box" and "Added &#x27;box&#x27;" in part.outcome.content
+    assert not part.placing.mark.content and page.context.aimed is None
+    press(part.add)
+    pull.click([2.0, 1.0, 3.0], down)
+    page.update()
+    x, y, z = lab.scene["box_1"].pos
+    assert x > 2.2 and (y, z) == pytest.approx((1.0, 0.1), abs=1e-6), "beside the first one"
+    press(part.add)
+    give(part.placing.where, "free place")
+    pull.click([2.0, 1.0, 3.0], down)
+    assert "box_2" not in lab.scene.items, "another choice ends the wait"
 
 
 def test_a_click_in_the_view_selects_the_item(scene):
