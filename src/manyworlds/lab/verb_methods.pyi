@@ -109,6 +109,7 @@ class ReadDrivingReply(VerbReply):
     bindings: list[dict[str, Any]]
 
 class ReadTaskReply(VerbReply):
+    name: str
     differences: list[str]
     step_dt: float
     decimation: int
@@ -1075,6 +1076,7 @@ class LabVerbs:
         """Return what stays the same about the environment's task.
 
         Returns:
+            `name` (name of the task of a training that was entered; empty for others),
             `differences` (differences between its settings and those of training), `step_dt`
             (duration of a control step [s]), `decimation` (physics steps in a control step),
             `most_rewards` (number of reward terms for which a bar chart is of use), `steered`

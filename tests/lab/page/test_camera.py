@@ -17,9 +17,8 @@ from manyworlds.lab.robots.control import POLICY
 from manyworlds.lab.world.elements import RobotElements
 from manyworlds.tasks import load_env_cfg
 from manyworlds.viewer.browser.framing import frame_all, frame_body
-from tests.browser import free_port
+from tests.browser import free_port, tell_input
 from tests.lab.conftest import ARM
-from tests.lab.page.conftest import give
 from tests.lab.page.test_page import iterate_once
 
 BALLS = """
@@ -222,11 +221,15 @@ def test_the_view_stays_at_a_camera_of_the_model(open_page, monkeypatch):
     page = open_page(EYED, start_paused=True)
     part = page.parts["CameraPart"]
     camera = SimpleNamespace(position=np.zeros(3), look_at=np.zeros(3), fov=0.0)
-    client = SimpleNamespace(camera=camera, atomic=contextlib.nullcontext)
-    monkeypatch.setattr(page.server, "get_clients", lambda: {0: client})
+    client = SimpleNamespace(client_id=0, camera=camera, atomic=contextlib.nullcontext)
+    away = SimpleNamespace(position=np.zeros(3), look_at=np.zeros(3), fov=0.0)
+    other = SimpleNamespace(client_id=1, camera=away, atomic=contextlib.nullcontext)
+    monkeypatch.setattr(page.server, "get_clients", lambda: {0: client, 1: other})
     assert part.through.visible and part.through.options == ("free view", "eye")
-    give(part.through, "eye")
+    part.through._impl.value = "eye"
+    tell_input(part.through, SimpleNamespace(client=client, client_id=0, target=part.through))
     page.update()
+    assert not away.position.any(), "another browser stays where it is"
     np.testing.assert_allclose(camera.position, (0.2, 0.0, 1.0), atol=1e-9)
     ahead = camera.look_at - camera.position
     np.testing.assert_allclose(ahead / np.linalg.norm(ahead), (1.0, 0.0, 0.0), atol=1e-9)

@@ -201,8 +201,10 @@ class PageServer:
         """Read the lab with its present world, and make the panel as wide as its parts need."""
         self._model = self.lab.model
         lab = ShownLab(self.lab)
-        entitle(self.server, self._cfg.title or _name_of(self._model))
-        width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
+        task = lab.environment
+        title = self._cfg.title or (task is not None and task.name) or _name_of(self._model)
+        entitle(self.server, title)
+        width = PANEL_PX if task is None else TASK_PANEL_PX
         self.server.gui.main_panel.set_width(width)
         return lab
 

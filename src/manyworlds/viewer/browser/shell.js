@@ -33,6 +33,9 @@
     try {
       const reply = await fetch("lab-news",
         {cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS)});
+      if (reply.status == 403)  // a token of its own, which this page does not have
+        return tell(`The ${noun} was started again`, "Open this page from the address that the " +
+          `${noun} has printed now: the one of this tab has the token of before.`);
       if (!reply.ok) throw new Error(reply.statusText);
       const news = await reply.json();
       if (start && news.start != start) return location.reload();
