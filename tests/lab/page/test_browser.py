@@ -233,6 +233,15 @@ TALLER = ARM.replace(
 )
 
 
+def test_a_token_of_before_is_explained(arm, browser):
+    """Answer the page as a lab with another token does: it says from where to open it."""
+    _, page = arm
+    browser.goto(page.url)
+    browser.get_by_role("tab", name="View").wait_for()
+    browser.route("**/lab-news", lambda route: route.fulfill(status=403, body="no"))
+    browser.get_by_text("The lab was started again").wait_for()
+
+
 def test_a_rebuild_keeps_what_the_browser_shows(arm, browser):
     """Open a tab and a folder, type, switch an overlay on, and rebuild: all of it stays."""
     lab, page = arm

@@ -29,6 +29,7 @@ def test_the_lab_does_what_the_training_did(training):
     entered = enter_run(training.folder, 5, DIRECT, record=80)
     lab, stepper = entered.lab, entered.lab.environment
     assert (entered.env_id, entered.snapshot.env_id) == (5, 5)
+    assert lab.call("read_task")["name"] == training.task
     card = lab.world.card.plain(lab.loop.model)
     assert (card["env_id"], card["num_envs"]) == (5, 12)
     friction = next(row for row in card["randomized"] if row["field"] == "geom_friction")
