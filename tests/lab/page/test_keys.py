@@ -117,8 +117,25 @@ def test_a_key_hides_the_panel(open_page, monkeypatch):
     assert done == ["hide", "show"]
     page._cfg = replace(page._cfg, collapsed=True)
     page._build()
+    assert done == ["hide", "show"], "the browser does it, once it has the panel"
     page.keys.actions["B"]()
-    assert done == ["hide", "show"] * 2
+    assert done == ["hide", "show", "show"]
+
+
+def test_a_key_hides_the_panel_of_one_browser(page):
+    """Press B in a browser: its own panel goes and comes back; the page's stays for others."""
+    done = []
+    panel = SimpleNamespace(
+        minimize=lambda: done.append("hide"), expand=lambda: done.append("show")
+    )
+    client = SimpleNamespace(client_id=3, gui=SimpleNamespace(main_panel=panel))
+    commands = page.server.gui._command_handle_from_uuid.values()
+    command = next(each for each in commands if each.label == "Show or hide the panel")
+    event = SimpleNamespace(client=client, client_id=3, target=command)
+    for _ in range(2):
+        for call in command._impl.trigger_cb:
+            call(event)
+    assert done == ["hide", "show"]
 
 
 def test_the_list_of_keys_opens_in_one_browser(page):

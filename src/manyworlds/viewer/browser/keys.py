@@ -101,7 +101,9 @@ class PageKeys:
     ) -> None:
         self._gui = gui
         self._attempt = attempt
-        self._collapsed = False
+        self._collapsed = collapsed
+        self._toggled: set[int | None] = set()
+        """Ids of the browsers whose panel is not as it was at first; None for all of them."""
         self._page: Page = page
         self.actions: dict[str, Callable[[], object]] = {}
         """Functions by name of the key."""
@@ -110,8 +112,8 @@ class PageKeys:
         self._helps: dict[int | None, Any] = {}
         """Lists of keys that are open, by the id of the browser; None where no browser asked."""
         self.add({**actions, "panel": self._collapse, "help": self._show_help})
-        if collapsed:
-            self._collapse()
+        if collapsed:  # by the browser, once it has what is in the panel; see `shell.js`
+            self._handles.append(gui.add_html("<i data-lab-collapsed hidden></i>"))
 
     def add(self, actions: Mapping[str, Callable[[], object]]) -> None:
         """Register further actions; see `PageKeys`."""
@@ -145,17 +147,19 @@ class PageKeys:
 
         @command.on_trigger
         def _(event: viser.CommandEvent) -> None:
-            if action == self._show_help:
-                self._attempt(lambda: self._show_help(event.client))
+            if action in (self._collapse, self._show_help):
+                self._attempt(lambda: action(event.client))  # type: ignore[call-arg]
             else:
                 self._attempt(action)
 
         self._handles.append(command)
 
-    def _collapse(self) -> None:
-        self._collapsed = not self._collapsed
-        panel = self._gui.main_panel
-        if self._collapsed:
+    def _collapse(self, client: viser.ClientHandle | None = None) -> None:
+        """Show or hide the panel of one browser, or of all for None."""
+        browser = None if client is None else client.client_id
+        panel = self._gui.main_panel if client is None else client.gui.main_panel
+        self._toggled ^= {browser}
+        if (browser in self._toggled) != self._collapsed:
             panel.minimize()
         else:
             panel.expand()

@@ -62,9 +62,14 @@
   // Viser's own panel is hidden until that of the page is there.
   const ready = new MutationObserver(() => {
     if (!document.querySelector("[data-lab-page]")) return;
-    root.classList.add("lab-ready");
+    setTimeout(collapse, FIT_MS);  // all of the panel comes together
     ready.disconnect();
   });
+  const collapse = () => {  // what is in the panel has begun to work by now
+    if (document.querySelector("[data-lab-collapsed]"))
+      document.querySelector("[data-dock-region-collapse=right]")?.click();
+    root.classList.add("lab-ready");
+  };
   ready.observe(root, {childList: true, subtree: true});
 
   // Only what a tab shows scrolls: it gets the height that the rest leaves. On a phone, where the
