@@ -410,3 +410,20 @@ def test_what_mujoco_draws_is_drawn(open_page):
     assert len(ring.faces) == model.mesh_facenum[0]
     assert "tendons" in page.parts["OverlayPart"].enabled
     assert ("cylinder",) in page.parts["OverlayPart"].overlays.shapes.handles
+
+
+def test_rays_of_rangefinders_are_drawn(open_page):
+    """Switch rangefinders on: a ray from the site down to the floor has the length it measures."""
+    page = open_page(
+        """<mujoco><worldbody><geom type="plane" size="5 5 .1"/><body pos="0 0 2">
+        <geom size=".1"/><site name="eye" euler="180 0 0"/></body></worldbody>
+        <sensor><rangefinder site="eye"/></sensor></mujoco>"""
+    )
+    part = page.parts["OverlayPart"]
+    iterate_once(page)
+    assert not part.mujoco._layer.handles
+    part.boxes["rangefinders"].value = True
+    iterate_once(page)
+    (ray,) = part.mujoco._layer.handles.values()
+    assert 2.0 * ray.batched_scales[0, 2] == pytest.approx(page.lab.snapshot.sensordata[0])
+    assert ray.batched_positions[0] == pytest.approx((0.0, 0.0, 1.0), abs=1e-3)

@@ -22,6 +22,7 @@ OVERLAYS = {
     "actuators": "Actuators",
     "cameras": "Cameras",
     "lights": "Lights",
+    "rangefinders": "Rangefinders",
 }
 """Labels of the overlays, by name."""
 FLAGS = {
@@ -30,6 +31,7 @@ FLAGS = {
     "actuators": _Flag.mjVIS_ACTUATOR,
     "cameras": _Flag.mjVIS_CAMERA,
     "lights": _Flag.mjVIS_LIGHT,
+    "rangefinders": _Flag.mjVIS_RANGEFINDER,
 }
 """Flags of the overlays that MuJoCo's visualizer draws, by name."""
 FRAMES = {
@@ -63,6 +65,7 @@ _ICONS = {
     "actuators": "engine",
     "cameras": "camera",
     "lights": "bulb",
+    "rangefinders": "ruler-measure",
 }
 
 
