@@ -258,7 +258,8 @@ def test_a_rebuild_keeps_what_the_browser_shows(arm, browser):
     until(browser, lambda: page.lab.model is page._model, "the page shows the new world")
     browser.get_by_text("The world was rebuilt", exact=True).wait_for()
     assert browser.get_by_role("tab", name="View").get_attribute("aria-selected") == "true"
-    assert browser.get_by_label("Joints", exact=True).first.is_checked()
+    joints = browser.get_by_role("button", name="Joints", exact=True)
+    assert joints.get_attribute("aria-pressed") == "true"
     assert browser.get_by_text("Group 3").is_visible(), "the folder is open"
     np.testing.assert_allclose(client.camera.position, position, atol=1e-6)
     browser.get_by_role("tab", name="World").click()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab.play.series import thin_out
+from tests.lab.task.test_env_stepper import open_task
 
 
 def test_a_series_has_each_step_from_its_first_reading(lab):
@@ -71,3 +72,18 @@ def test_thinning_keeps_extremes():
     assert len(times) <= 100 and thin.max() == 5.0 and (np.diff(times) >= 0).all()
     same, _ = thin_out(np.arange(50.0), values[:50], 100)
     assert len(same) == 50
+
+
+def test_rewards_are_quantities():
+    """Plot the reward of a task and its terms: they are those of the last control step."""
+    lab = open_task()
+    names = [name for name in lab.series.quantities() if name.startswith("reward")]
+    assert len(names) > 1
+    lab.series.read(names, 60.0)
+    lab.step(40)
+    series = lab.series.read(names, 60.0)
+    report = lab.environment.report
+    assert series["reward"]["values"][-1, 0] == report.total
+    for term, value in report.rewards.items():
+        assert series[f"reward of {term}"]["values"][-1, 0] == value
+    lab.stop()
