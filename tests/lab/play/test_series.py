@@ -82,6 +82,7 @@ def test_rewards_are_quantities():
     lab.series.read(names, 60.0)
     lab.step(40)
     series = lab.series.read(names, 60.0)
+    assert lab.environment is not None
     report = lab.environment.report
     assert series["reward"]["values"][-1, 0] == report.total
     for term, value in report.rewards.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -13,6 +13,15 @@ FREE = "free place"
 CLICK = "click in the view"
 POSITION = "position"
 _PLACES: tuple[str, ...] = (FREE, CLICK, POSITION)
+
+
+class Place(TypedDict, total=False):
+    """Place of something new, as fields of verbs; empty for a free place."""
+
+    near: list[float]
+    """Place along x and y [m] at which, or beside which, a free one is chosen."""
+    pos: tuple[float, float, float]
+    """Position [m]."""
 
 
 class Placing:
@@ -36,11 +45,11 @@ class Placing:
         self.mark = gui.add_html("")
         ctx.on_change(self.where, self._choose)
 
-    def put(self, add: Callable[[dict[str, Any]], str]) -> str:
+    def put(self, add: Callable[[Place], str]) -> str:
         """Add something now, or with the next click in the view; return what was done.
 
         Args:
-            add: adds it with the fields `near` or `pos` of a verb, and returns what was done.
+            add: adds it at a place, and returns what was done.
         """
         if self.where.value == FREE:
             return add({})
@@ -50,7 +59,7 @@ class Placing:
         self.mark.content = "<i data-lab-aim hidden></i>"  # see `shell.css`
         return "Click in the view where it is to stand."
 
-    def _put_at(self, add: Callable[[dict[str, Any]], str], point: np.ndarray) -> None:
+    def _put_at(self, add: Callable[[Place], str], point: np.ndarray) -> None:
         self.mark.content = ""
         self._told(lambda: add({"near": point[:2].tolist()}))
 

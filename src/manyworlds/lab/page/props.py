@@ -9,7 +9,7 @@ import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import KeptPart, PageContext, PagePart
-from manyworlds.lab.page.placing import Placing
+from manyworlds.lab.page.placing import Place, Placing
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.prop_choices import Primitive
@@ -73,34 +73,32 @@ class PropPart(KeptPart):
             return
         self._show(self._ctx.verbs.read_conversion(conversion=self._conversion))
 
-    def _add_button(
-        self, label: str, add: Callable[[dict[str, Any]], str]
-    ) -> viser.GuiButtonHandle:
+    def _add_button(self, label: str, add: Callable[[Place], str]) -> viser.GuiButtonHandle:
         button = self._ctx.gui.add_button(label)
         button.on_click(lambda _: self._put(add))
         return button
 
-    def _put(self, add: Callable[[dict[str, Any]], str]) -> None:
+    def _put(self, add: Callable[[Place], str]) -> None:
         self._ctx.attempt_at(self.outcome, lambda: self.placing.put(add))
 
-    def _of_mesh(self, place: dict[str, Any]) -> dict[str, Any]:
+    def _of_mesh(self, place: Place) -> dict[str, Any]:
         threshold = self.threshold.value if self.decompose.value else 0.0
         own = {"threshold": threshold, "scale": [self.scale.value], "wait": False}
         return {"name": self.name.value.strip(), **self.form.values(), **own, **place}
 
-    def _add_shape(self, place: dict[str, Any]) -> str:
+    def _add_shape(self, place: Place) -> str:
         shape = self.shape.value
         size = [self.scale.value * length for length in SIZES[shape]]
         fields = {"name": self.name.value.strip() or shape, **self.form.values(), **place}
         return self._show(self._ctx.verbs.add_prop(shape=shape, size=size, **fields))
 
-    def _add_upload(self, place: dict[str, Any]) -> str:
+    def _add_upload(self, place: Place) -> str:
         file = self.upload.value
         fields = self._of_mesh(place)
         add = self._ctx.verbs.add_mesh_prop
         return self._start(lambda: add(content=file.content, file_name=file.name, **fields))
 
-    def _add_file(self, place: dict[str, Any]) -> str:
+    def _add_file(self, place: Place) -> str:
         path = self.path.value.strip()
         fields = self._of_mesh(place)
         return self._start(lambda: self._ctx.verbs.add_mesh_prop_from_file(path=path, **fields))

@@ -11,7 +11,7 @@ import numpy as np
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.gizmos import PoseFields, add_gizmo
 from manyworlds.lab.page.page_context import PageContext, PagePart
-from manyworlds.lab.page.placing import Placing
+from manyworlds.lab.page.placing import Place, Placing
 from manyworlds.lab.page.props import SIZES
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
 from manyworlds.lab.page.verb_form import VerbForm
@@ -102,9 +102,7 @@ class ScenePart(PagePart):
             self.upload = gui.add_upload_button("Upload file", mime_type=_FILES)
             self.upload.on_upload(lambda _: self._tell(lambda: self.placing.put(self._add_upload)))
 
-    def _add_button(
-        self, label: str, add: Callable[[dict[str, Any]], str]
-    ) -> viser.GuiButtonHandle:
+    def _add_button(self, label: str, add: Callable[[Place], str]) -> viser.GuiButtonHandle:
         return self._ctx.add_button(label, lambda: self._tell(lambda: self.placing.put(add)))
 
     def renew(self) -> list[str]:
@@ -276,7 +274,7 @@ class ScenePart(PagePart):
         reply = self._ctx.verbs.add_item_grid(item=item, **self.counts.values())
         return _told(f"A grid of '{item}' was added.", reply["notes"])
 
-    def _add_by_name(self, place: dict[str, Any]) -> str:
+    def _add_by_name(self, place: Place) -> str:
         source = self.source.value
         name = self.added_name.value.strip()
         if source in SIZES:
@@ -290,7 +288,7 @@ class ScenePart(PagePart):
         reply = self._ctx.verbs.add_item(source=source, name=name, **place)
         return self._select_new("Added", reply)
 
-    def _add_by_path(self, place: dict[str, Any]) -> str:
+    def _add_by_path(self, place: Place) -> str:
         path = self.path.value.strip()
         if not path:
             raise ValueError("Give the path of a file.")
@@ -298,7 +296,7 @@ class ScenePart(PagePart):
         reply = self._ctx.verbs.add_item_file(path=Path(path).expanduser(), name=name, **place)
         return self._select_new("Added", reply)
 
-    def _add_upload(self, place: dict[str, Any]) -> str:
+    def _add_upload(self, place: Place) -> str:
         file = self.upload.value
         name = self.added_name.value.strip()
         reply = self._ctx.verbs.upload_item(
