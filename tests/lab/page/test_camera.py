@@ -242,3 +242,13 @@ def test_the_view_stays_at_a_camera_of_the_model(open_page, monkeypatch):
     page.lab.loop.do(fly)
     iterate_once(page)
     np.testing.assert_allclose(camera.position, (1.2, 2.0, 3.0), atol=1e-6)
+
+
+def test_the_first_picture_shows_all_beside_the_panel(open_page):
+    """Place the camera before the size of the view is known: one that is a square shows all."""
+    apart = """<mujoco><worldbody>
+      <body pos="-3.5 -3 0"><freejoint/><geom size=".1"/></body>
+      <body pos="3.5 3 0"><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+    camera = open_page(apart).server.initial_camera
+    x, y, _ = picture(camera, [[-3.5, -3.0, 0.0], [3.5, 3.0, 0.0]]).T
+    assert np.abs(x).max() < 1 and np.abs(y).max() < 1
