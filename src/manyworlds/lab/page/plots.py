@@ -224,5 +224,6 @@ class PlotMomentPart(BoxPart):
         if timeline.is_active:
             newest = timeline.world_time + timeline.ago
         ago = newest - float(message["time"])
-        self._ctx.verbs.timeline_seek(ago=min(max(0.0, ago), timeline.duration_s))
+        ago = min(max(0.0, ago), timeline.duration_s)
+        self._ctx.attempt(lambda: self._ctx.verbs.timeline_seek(ago=ago))  # the view shows errors
         return {}
