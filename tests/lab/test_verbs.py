@@ -105,6 +105,8 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("read_server", {}),
     ("read_robot", {"robot": "arm"}),
     ("read_captures", {"kinds": ["contacts", "tendons", "joints", "groups"]}),
+    ("list_quantities", {}),
+    ("read_series", {"names": ["elbow position", "number of contacts"]}),
     ("set_recording_view", {"view": [1, 2, 3, -20, 90, 0]}),
     ("describe_world", {}),
     ("export_model", {"sources": True}),
@@ -423,7 +425,8 @@ def test_verbs_that_only_read_say_so():
     """List them: observers may call these, and clients repeat them after a reconnect."""
     reads = {
         *("capture_camera", "describe_world", "export_model", "export_state", "get_contacts"),
-        *("list_cameras", "list_items", "list_keyframes", "list_sources", "list_states"),
+        *("list_cameras", "list_items", "list_keyframes", "list_quantities", "list_sources"),
+        *("list_states", "read_series"),
         *("pick_body", "read_camera_path", "read_captures", "read_contact_events"),
         *("read_conversion", "read_debug_shapes", "read_drawings", "read_driving", "read_element"),
         *("read_film", "read_item_bounds", "read_item_pose", "read_item_tree", "read_launcher"),

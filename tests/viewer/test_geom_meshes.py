@@ -212,3 +212,17 @@ def test_worlds_of_many_round_geoms_are_drawn_with_fewer_faces(count, sections):
     plain = surfaces.unit_sphere(sections)
     assert len(mesh.vertices) == len(np.unique(plain.vertices.round(6), axis=0))  # no sharp edge
     assert len(mesh.faces) <= sections**2
+
+
+def test_height_fields_have_sides_and_a_bottom():
+    """Close the surface of a height field: it is solid, down to the depth of its base."""
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><asset><hfield name="h" nrow="2" ncol="3" size="1 .5 .4 .1"
+        elevation="1 1 1 1 1 0"/></asset><worldbody><geom type="hfield" hfield="h"/></worldbody>
+        </mujoco>"""
+    )
+    surface = geom_meshes.geom_surface(model, 0)
+    solid = trimesh.Trimesh(surface.vertices, surface.faces)
+    assert solid.is_watertight and solid.bounds[0].tolist() == [-1.0, -0.5, -0.1]
+    # A cell of the grid lacks a corner, whose triangle is half of the cell.
+    assert solid.volume == pytest.approx(2.0 * 0.5 - 0.5 * 0.4 / 3.0)

@@ -32,6 +32,7 @@ from manyworlds.lab.play.contact_events import ContactEvents
 from manyworlds.lab.play.drawings import UserDrawings
 from manyworlds.lab.play.launcher import Launcher
 from manyworlds.lab.play.perturb import Perturbation
+from manyworlds.lab.play.series import StepSeries
 from manyworlds.lab.readers.server_view import ServerView
 from manyworlds.lab.recording.recorder import Recorder
 from manyworlds.lab.recording.replay import Replay
@@ -141,6 +142,8 @@ class LiveLab(LabDiagnostics):
         """Watches of contacts, and the log of what they saw."""
         self.on_contact = self.contacts.watch
         """Registers a function to call when a contact begins or ends."""
+        self.series = StepSeries(self)
+        """Numbers after each step, for plots."""
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.phases.append("bound")

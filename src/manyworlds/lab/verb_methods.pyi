@@ -74,6 +74,12 @@ class CaptureCameraReply(VerbReply):
 class ReadCapturesReply(VerbReply):
     captures: dict[str, Any]
 
+class ListQuantitiesReply(VerbReply):
+    quantities: list[dict[str, Any]]
+
+class ReadSeriesReply(VerbReply):
+    series: dict[str, Any]
+
 class SetRecordingViewReply(VerbReply):
     view: list[float]
 
@@ -103,6 +109,7 @@ class ReadDrivingReply(VerbReply):
     bindings: list[dict[str, Any]]
 
 class ReadTaskReply(VerbReply):
+    name: str
     differences: list[str]
     step_dt: float
     decimation: int
@@ -897,6 +904,26 @@ class LabVerbs:
         Returns:
             `captures` (arrays by kind and name, of one moment).
         """
+    @_reads
+    def list_quantities(self) -> ListQuantitiesReply:  # verbs/drawing.py
+        """Return what can be plotted: joints, sensors, actuators, contacts, rewards.
+
+        Returns:
+            `quantities` (name and unit of each).
+        """
+    @_reads
+    def read_series(
+        self, names: Sequence[str], seconds: float = 10.0
+    ) -> ReadSeriesReply:  # verbs/drawing.py
+        """Return values after each physics step; a quantity is kept from its first reading on.
+
+        Args:
+            names: some of `list_quantities`.
+            seconds: time before now [s], 0 to 60.
+
+        Returns:
+            `series` (times [s] and values of each, by name).
+        """
     def set_recording_view(self, view: ArrayLike) -> SetRecordingViewReply:  # verbs/drawing.py
         """Set the view that frames of recordings get from now on.
 
@@ -1049,6 +1076,7 @@ class LabVerbs:
         """Return what stays the same about the environment's task.
 
         Returns:
+            `name` (name of the task of a training that was entered; empty for others),
             `differences` (differences between its settings and those of training), `step_dt`
             (duration of a control step [s]), `decimation` (physics steps in a control step),
             `most_rewards` (number of reward terms for which a bar chart is of use), `steered`
@@ -1438,6 +1466,7 @@ class LabVerbs:
         mass: float = 0.0,
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
+        near: ArrayLike | None = None,
     ) -> AddPropReply:  # verbs/props.py
         """Add a primitive to the running world.
 
@@ -1447,8 +1476,9 @@ class LabVerbs:
             name: name of the new entity; a number is added if it is taken.
             mode: motion of the prop.
             mass: mass; 0 for the density of water [kg], at least 0.
-            pos: position in the world [m].
+            pos: position in the world; a free place on the ground if left out [m].
             quat: orientation in the world [wxyz].
+            near: place at which, or beside which, a free one is chosen [m].
 
         Returns:
             `conversion` (number of the conversion), `name` (name of the entity in the world),
@@ -1467,6 +1497,7 @@ class LabVerbs:
         scale: ArrayLike | None = None,
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
+        near: ArrayLike | None = None,
         wait: bool = True,
     ) -> AddMeshPropReply:  # verbs/props.py
         """Convert an uploaded mesh to a prop with convex pieces, and add it to the world.
@@ -1479,8 +1510,9 @@ class LabVerbs:
             threshold: threshold of CoACD from 0.01; 0 lets the convex hull collide, 0 to 1.
             mass: mass; 0 for the density of water [kg], at least 0.
             scale: factor of all coordinates, or of x, y and z.
-            pos: position in the world [m].
+            pos: position in the world; a free place on the ground if left out [m].
             quat: orientation in the world [wxyz].
+            near: place at which, or beside which, a free one is chosen [m].
             wait: true to reply when the prop is in the world.
 
         Returns:
@@ -1499,6 +1531,7 @@ class LabVerbs:
         scale: ArrayLike | None = None,
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
+        near: ArrayLike | None = None,
         wait: bool = True,
     ) -> AddMeshPropFromFileReply:  # verbs/props.py
         """Convert a mesh file to a prop with convex pieces, and add it to the world.
@@ -1510,8 +1543,9 @@ class LabVerbs:
             threshold: threshold of CoACD from 0.01; 0 lets the convex hull collide, 0 to 1.
             mass: mass; 0 for the density of water [kg], at least 0.
             scale: factor of all coordinates, or of x, y and z.
-            pos: position in the world [m].
+            pos: position in the world; a free place on the ground if left out [m].
             quat: orientation in the world [wxyz].
+            near: place at which, or beside which, a free one is chosen [m].
             wait: true to reply when the prop is in the world.
 
         Returns:
@@ -1599,7 +1633,7 @@ class LabVerbs:
             groups: groups of geoms to sample.
             base_thickness: depth of the base [m], 0.01 to 1.
             name: name of the new entity; a number is added if it is taken.
-            pos: position in the world [m].
+            pos: position in the world; a free place on the ground if left out [m].
 
         Returns:
             `conversion` (number of the conversion), `name` (name of the entity in the world),
@@ -2017,6 +2051,7 @@ class LabVerbs:
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
         id: str = "",
+        near: ArrayLike | None = None,
     ) -> AddItemReply:  # verbs/scene.py
         """Add a robot or prop by its name; the world keeps running meanwhile.
 
@@ -2026,6 +2061,7 @@ class LabVerbs:
             pos: position of the item's origin; a free place on the ground if left out [m].
             quat: orientation of the item's origin in the world [wxyz].
             id: name for programs that stays; the name if left out.
+            near: place at which, or beside which, a free one is chosen [m].
 
         Returns:
             `item` (name, id, kind, source, prefix, bodies, pos and quat of the item), `notes`
@@ -2038,6 +2074,7 @@ class LabVerbs:
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
         id: str = "",
+        near: ArrayLike | None = None,
     ) -> AddItemFileReply:  # verbs/scene.py
         """Add a robot or prop from a file on the lab's machine.
 
@@ -2047,6 +2084,7 @@ class LabVerbs:
             pos: position of the item's origin; a free place on the ground if left out [m].
             quat: orientation of the item's origin in the world [wxyz].
             id: name for programs that stays; the name if left out.
+            near: place at which, or beside which, a free one is chosen [m].
 
         Returns:
             `item` (name, id, kind, source, prefix, bodies, pos and quat of the item), `notes`
@@ -2060,6 +2098,7 @@ class LabVerbs:
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
         id: str = "",
+        near: ArrayLike | None = None,
     ) -> UploadItemReply:  # verbs/scene.py
         """Add a robot or prop from the content of a file, which the lab keeps.
 
@@ -2070,6 +2109,7 @@ class LabVerbs:
             pos: position of the item's origin; a free place on the ground if left out [m].
             quat: orientation of the item's origin in the world [wxyz].
             id: name for programs that stays; the name if left out.
+            near: place at which, or beside which, a free one is chosen [m].
 
         Returns:
             `item` (name, id, kind, source, prefix, bodies, pos and quat of the item), `notes`

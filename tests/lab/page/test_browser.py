@@ -238,12 +238,21 @@ TALLER = ARM.replace(
 )
 
 
+def test_a_token_of_before_is_explained(arm, browser):
+    """Answer the page as a lab with another token does: it says from where to open it."""
+    _, page = arm
+    browser.goto(page.url)
+    browser.get_by_role("tab", name="View").wait_for()
+    browser.route("**/lab-news", lambda route: route.fulfill(status=403, body="no"))
+    browser.get_by_text("The lab was started again").wait_for()
+
+
 def test_a_rebuild_keeps_what_the_browser_shows(arm, browser):
     """Open a tab and a folder, type, switch an overlay on, and rebuild: all of it stays."""
     lab, page = arm
     browser.goto(page.url)
     browser.get_by_role("tab", name="View").click()
-    browser.get_by_label("Joints", exact=True).first.check()
+    browser.get_by_role("button", name="Joints", exact=True).click()
     browser.get_by_text("Geom groups").click()
     browser.get_by_text("Group 3").wait_for()
     until(browser, lambda: page.parts["OverlayPart"].boxes["joints"].value, "the overlay is on")
@@ -254,7 +263,8 @@ def test_a_rebuild_keeps_what_the_browser_shows(arm, browser):
     until(browser, lambda: page.lab.model is page._model, "the page shows the new world")
     browser.get_by_text("The world was rebuilt", exact=True).wait_for()
     assert browser.get_by_role("tab", name="View").get_attribute("aria-selected") == "true"
-    assert browser.get_by_label("Joints", exact=True).first.is_checked()
+    joints = browser.get_by_role("button", name="Joints", exact=True)
+    assert joints.get_attribute("aria-pressed") == "true"
     assert browser.get_by_text("Group 3").is_visible(), "the folder is open"
     np.testing.assert_allclose(client.camera.position, position, atol=1e-6)
     browser.get_by_role("tab", name="World").click()

@@ -18,9 +18,8 @@ from manyworlds.lab.robots.control import POLICY
 from manyworlds.lab.world.elements import RobotElements
 from manyworlds.tasks import load_env_cfg
 from manyworlds.viewer.browser.framing import frame_all, frame_body
-from tests.browser import free_port
+from tests.browser import free_port, tell_input
 from tests.lab.conftest import ARM
-from tests.lab.page.conftest import give
 from tests.lab.page.test_page import iterate_once
 
 BALLS = """
@@ -242,11 +241,15 @@ def test_the_view_stays_at_a_camera_of_the_model(open_page, monkeypatch):
     page = open_page(EYED, start_paused=True)
     part = page.parts["CameraPart"]
     camera = SimpleNamespace(position=np.zeros(3), look_at=np.zeros(3), fov=0.0)
-    client = SimpleNamespace(camera=camera, atomic=contextlib.nullcontext)
-    monkeypatch.setattr(page.server, "get_clients", lambda: {0: client})
+    client = SimpleNamespace(client_id=0, camera=camera, atomic=contextlib.nullcontext)
+    away = SimpleNamespace(position=np.zeros(3), look_at=np.zeros(3), fov=0.0)
+    other = SimpleNamespace(client_id=1, camera=away, atomic=contextlib.nullcontext)
+    monkeypatch.setattr(page.server, "get_clients", lambda: {0: client, 1: other})
     assert part.through.visible and part.through.options == ("free view", "eye")
-    give(part.through, "eye")
+    part.through._impl.value = "eye"
+    tell_input(part.through, SimpleNamespace(client=client, client_id=0, target=part.through))
     page.update()
+    assert not away.position.any(), "another browser stays where it is"
     np.testing.assert_allclose(camera.position, (0.2, 0.0, 1.0), atol=1e-9)
     ahead = camera.look_at - camera.position
     np.testing.assert_allclose(ahead / np.linalg.norm(ahead), (1.0, 0.0, 0.0), atol=1e-9)
@@ -259,3 +262,13 @@ def test_the_view_stays_at_a_camera_of_the_model(open_page, monkeypatch):
     page.lab.loop.do(fly)
     iterate_once(page)
     np.testing.assert_allclose(camera.position, (1.2, 2.0, 3.0), atol=1e-6)
+
+
+def test_the_first_picture_shows_all_beside_the_panel(open_page):
+    """Place the camera before the size of the view is known: one that is a square shows all."""
+    apart = """<mujoco><worldbody>
+      <body pos="-3.5 -3 0"><freejoint/><geom size=".1"/></body>
+      <body pos="3.5 3 0"><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+    camera = open_page(apart).server.initial_camera
+    x, y, _ = picture(camera, [[-3.5, -3.0, 0.0], [3.5, 3.0, 0.0]]).T
+    assert np.abs(x).max() < 1 and np.abs(y).max() < 1

@@ -194,6 +194,11 @@ def test_the_gizmo_moves_what_is_selected(page):
         iterate_once(page)
         np.testing.assert_allclose(lab.snapshot.xpos[body], [0.2, 0.3, 0.9], atol=1e-9)
     assert model.body_pos[3].tolist() == [0.5, 0.0, 0.3]
+    gizmo._show_next = 0.0
+    iterate_once(page, 0)
+    give(gizmo.pose.pos, (0.2, 0.4, 0.9))
+    iterate_once(page)
+    np.testing.assert_allclose(lab.snapshot.xpos[4], [0.2, 0.4, 0.9], atol=1e-9)
 
 
 def test_joints_are_posed_while_paused(page):

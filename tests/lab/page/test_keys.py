@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +17,9 @@ def test_keys(page):
     """Press each key: it does what the page says, once a press."""
     keys, overlays = page.keys.actions, page.parts["OverlayPart"]
     assert set(keys) == {
-        *"PNRFCHLO?-=[]123456789",
+        *"PNRFCHLOB?-=[]123456789",
         "space",
         "enter",
-        "tab",
         "ctrl+Z",
         "ctrl+Y",
         "ctrl+shift+Z",
@@ -77,9 +78,9 @@ def test_keys_of_speed_and_help(page):
         keys[key]()
         assert loop.speed == speed
     keys["H"]()
-    assert page.keys._help is not None
+    assert page.keys._helps
     keys["H"]()
-    assert page.keys._help is None
+    assert not page.keys._helps
     with pytest.raises(ValueError, match="no floating robot to follow"):
         keys["C"]()
 
@@ -104,17 +105,55 @@ def test_symbols_of_mujoco(page):
     assert not boxes.visible
 
 
-def test_tab_hides_the_panel(open_page, monkeypatch):
-    """Press Tab twice: the panel goes and comes back; it may be gone at first."""
+def test_a_key_hides_the_panel(open_page, monkeypatch):
+    """Press B twice: the panel goes and comes back; it may be gone at first."""
     page = open_page()
     done = []
     panel = type(page.server.gui.main_panel)
     monkeypatch.setattr(panel, "minimize", lambda self: done.append("hide"))
     monkeypatch.setattr(panel, "expand", lambda self: done.append("show"))
-    page.keys.actions["tab"]()
-    page.keys.actions["tab"]()
+    page.keys.actions["B"]()
+    page.keys.actions["B"]()
     assert done == ["hide", "show"]
     page._cfg = replace(page._cfg, collapsed=True)
     page._build()
-    page.keys.actions["tab"]()
-    assert done == ["hide", "show"] * 2
+    assert done == ["hide", "show"], "the browser does it, once it has the panel"
+    page.keys.actions["B"]()
+    assert done == ["hide", "show", "show"]
+
+
+def test_a_key_hides_the_panel_of_one_browser(page):
+    """Press B in a browser: its own panel goes and comes back; the page's stays for others."""
+    done = []
+    panel = SimpleNamespace(
+        minimize=lambda: done.append("hide"), expand=lambda: done.append("show")
+    )
+    client = SimpleNamespace(client_id=3, gui=SimpleNamespace(main_panel=panel))
+    commands = page.server.gui._command_handle_from_uuid.values()
+    command = next(each for each in commands if each.label == "Show or hide the panel")
+    event = SimpleNamespace(client=client, client_id=3, target=command)
+    for _ in range(2):
+        for call in command._impl.trigger_cb:
+            call(event)
+    assert done == ["hide", "show"]
+
+
+def test_the_list_of_keys_opens_in_one_browser(page):
+    """Press H in a browser: the list is made in its GUI alone, and closed there by the next H."""
+    keys, closed = page.keys, []
+    modal = contextlib.nullcontext(SimpleNamespace(close=lambda: closed.append(True)))
+    gui = SimpleNamespace(
+        add_modal=lambda title: modal,
+        add_html=lambda text: None,
+        add_button=lambda label: SimpleNamespace(on_click=lambda call: None),
+    )
+    client = SimpleNamespace(client_id=3, gui=gui)
+    commands = page.server.gui._command_handle_from_uuid.values()
+    command = next(each for each in commands if each.label == "Show this list of keys")
+    event = SimpleNamespace(client=client, client_id=3, target=command)
+    for call in command._impl.trigger_cb:
+        call(event)
+    assert [*keys._helps] == [3] and not page.server.gui._modal_handle_from_uuid
+    for call in command._impl.trigger_cb:
+        call(event)
+    assert closed and not keys._helps

@@ -298,6 +298,19 @@ def test_islands_have_colors(page):
     assert not shapes_of(page, "box").visible
 
 
+def test_icons_switch_overlays(page):
+    """Click icons in a browser: the overlay is on, and the row says so with its key."""
+    part = page.parts["OverlayPart"]
+    row = part.boxes["joints"]._row
+    assert "Joints (4)" in row.html.content and "Shown: Visual geoms, Tendons<" in row.html.content
+    page.context.answers["switch"]("browser 1", {"name": "joints"})
+    assert part.boxes["joints"].value
+    assert "Shown: Visual geoms, Joints, Tendons<" in row.html.content
+    page.context.answers["switch"]("browser 1", {"name": "joints"})
+    page.context.answers["switch"]("browser 1", {"name": "see_through"})
+    assert not part.boxes["joints"].value and part.see_through.value
+
+
 def test_one_can_see_through(page):
     """See through the world: its shapes keep their colors and let light through."""
     part, model = page.parts["OverlayPart"], page.lab.world.model
@@ -340,7 +353,7 @@ def test_sleepers_are_dim(open_page):
 
 def test_without_visuals_only_colliders_remain(page):
     """Hide visual shapes: what can touch is drawn in the colors of its type."""
-    give(page.parts["OverlayPart"].visuals, False)
+    page.parts["OverlayPart"].visuals.value = False
     iterate_once(page, 2)
     assert len(shapes_of(page, "box").batched_positions) == 3
     assert len(shapes_of(page, "sphere").batched_positions) == 2  # not the paint
@@ -397,3 +410,20 @@ def test_what_mujoco_draws_is_drawn(open_page):
     assert len(ring.faces) == model.mesh_facenum[0]
     assert "tendons" in page.parts["OverlayPart"].enabled
     assert ("cylinder",) in page.parts["OverlayPart"].overlays.shapes.handles
+
+
+def test_rays_of_rangefinders_are_drawn(open_page):
+    """Switch rangefinders on: a ray from the site down to the floor has the length it measures."""
+    page = open_page(
+        """<mujoco><worldbody><geom type="plane" size="5 5 .1"/><body pos="0 0 2">
+        <geom size=".1"/><site name="eye" euler="180 0 0"/></body></worldbody>
+        <sensor><rangefinder site="eye"/></sensor></mujoco>"""
+    )
+    part = page.parts["OverlayPart"]
+    iterate_once(page)
+    assert not part.mujoco._layer.handles
+    part.boxes["rangefinders"].value = True
+    iterate_once(page)
+    (ray,) = part.mujoco._layer.handles.values()
+    assert 2.0 * ray.batched_scales[0, 2] == pytest.approx(page.lab.snapshot.sensordata[0])
+    assert ray.batched_positions[0] == pytest.approx((0.0, 0.0, 1.0), abs=1e-3)

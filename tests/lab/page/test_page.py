@@ -378,35 +378,78 @@ def test_policies_without_commands_have_no_folder_for_them(page):
     assert part.owner.value == "policy" and not part.commands["arm"].folder.visible
 
 
-def test_plots_hold_ten_seconds(page):
-    """Plot a joint: the points are those of the snapshots; a reset restarts the plot."""
+def test_plots_hold_each_step(page):
+    """Plot a joint: the points are those of all physics steps; a reset restarts the plot."""
     part = page.parts["PlotPart"]
     give(part.choice, "shoulder position")
-    times, values = [], []
-    for _ in range(30):
-        iterate_once(page, 20)
+    page.update()
+    times, values = [0.0], [page.lab.snapshot.qpos[0]]
+    for _ in range(60):
+        page.lab.loop.iterate_once()
         times.append(page.lab.snapshot.time)
         values.append(page.lab.snapshot.qpos[0])
-    plot = part.plots["shoulder position"][0]
-    np.testing.assert_allclose(plot.data[0], times)
-    np.testing.assert_allclose(plot.data[1], values)
+    iterate_once(page, 0)
+    (plot,) = part.plots
+    np.testing.assert_array_equal(plot.lines.data[0], times)
+    np.testing.assert_array_equal(plot.lines.data[1], values)
+    give(part.seconds, 1)
+    iterate_once(page, 600)
+    assert plot.lines.data[0][0] == pytest.approx(page.lab.snapshot.time - 1.0, abs=0.003)
     page.lab.reset()
     iterate_once(page, 3)
-    iterate_once(page, 3)
-    assert len(plot.data[0]) == 2
+    assert len(plot.lines.data[0]) == 3
     press(part.clear)
+    iterate_once(page, 0)
     assert not part.plots
+
+
+def test_plots_have_several_lines(page):
+    """Put a joint, a sensor and a contact force into one plot, and take one out again."""
+    part = page.parts["PlotPart"]
+    give(part.choice, "elbow position")
+    iterate_once(page)
+    give(part.place, "1: elbow position")
+    for name in ("angle", "ball contact force"):
+        give(part.choice, name)
+        iterate_once(page)
+    (plot,) = part.plots
+    assert plot.names == ("elbow position", "angle", "ball contact force")
+    iterate_once(page, 5)
+    assert len(plot.lines.data) == 4
+    assert plot.lines.data[1][-1] == page.lab.snapshot.qpos[1]
+    give(part.choice, "angle")
+    iterate_once(page)
+    assert part.chosen == [("elbow position", "ball contact force")]
+    give(part.place, "a new plot")
+    give(part.choice, "angle")
+    give(part.apart, True)
+    iterate_once(page)
+    assert [plot.names for plot in part.plots] == [*part.chosen] and len(part.chosen) == 2
+
+
+def test_a_click_in_a_plot_goes_back_to_that_time(page):
+    """Click at a time: that moment is shown, and browsers are told which one it is."""
+    part = page.parts["PlotMomentPart"]
+    iterate_once(page, 50)
+    assert 'moment=""' in part.mark.content
+    time = page.lab.snapshot.time
+    page.context.answers["plot_time"]("browser 1", {"time": time - 0.02})
+    iterate_once(page, 0)
+    assert page.lab.snapshot.time == pytest.approx(time - 0.02, abs=1e-9)
+    assert f'moment="{time - 0.02:.6f}"' in part.mark.content
 
 
 def test_plots_have_different_numbers_at_their_ticks(page):
     """Plot what hardly moves: the range is wide enough for an axis with three decimals."""
     part = page.parts["PlotPart"]
-    give(part.choice, "shoulder position")
-    plot = part.plots["shoulder position"][0]
     for i in range(5):
         page.lab.post(lambda model, data, q=0.2001 + 1e-5 * i: data.qpos.__setitem__(0, q))
         page.lab.post(lambda model, data: data.qvel.fill(0.0))
         iterate_once(page)
+        if i == 0:
+            give(part.choice, "shoulder position")
+            iterate_once(page, 0)
+    plot = part.plots[0].lines
     low, high = plot.handle.scales["y"]["range"]
     assert low < 0.2 < 0.2002 < high and high - low >= 0.01
     assert plot.handle.padding[0] >= 6, "a number at the upper end is not cut off"

@@ -48,9 +48,9 @@ def test_a_mesh_is_uploaded_and_converted(parts):
     ring = trimesh.creation.annulus(0.1, 0.2, 0.05, sections=6)
     file = SimpleNamespace(name="ring.stl", content=ring.export(file_type="stl"))
     part.upload._impl.value = file
-    assert "being converted" in part._add_upload() and part.cancel.visible
+    assert "being converted" in part._add_upload({}) and part.cancel.visible
     with pytest.raises(RuntimeError, match="A mesh is being converted"):
-        part._add_upload()
+        part._add_upload({})
     show(parts, lambda: "ring" in parts.lab.scene.items and not part.progress.visible)
     assert "convex pieces" in part.outcome.content and not part.cancel.visible
     assert parts.lab.model.geom("ring/hull_3").group == 3
@@ -62,7 +62,7 @@ def test_a_conversion_is_cancelled(parts):
     ball = trimesh.creation.torus(0.2, 0.05, major_sections=100, minor_sections=60)
     file = SimpleNamespace(name="ball.stl", content=ball.export(file_type="stl"))
     part.upload._impl.value = file
-    part._add_upload()
+    part._add_upload({})
     press(part.cancel)
     assert "was cancelled" in part.outcome.content and not part.progress.visible
     assert "ball/" not in [item.prefix for item in parts.lab.scene.items.values()]

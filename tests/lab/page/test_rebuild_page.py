@@ -42,8 +42,8 @@ def test_all_choices_stay(page):
     parts, ctx = page.parts, page.context
     handles = dict(page.server.gui._gui_input_handle_from_uuid)
     overlays, plots, record = parts["OverlayPart"], parts["PlotPart"], parts["RecordPart"]
-    give(overlays.boxes["joints"], True)
-    give(overlays.see_through, True)
+    overlays.boxes["joints"].value = True
+    overlays.see_through.value = True
     give(overlays.coloring, "Body")
     give(overlays.follow, "ball")
     give(overlays.own["arm"]["sites"], "on")
@@ -64,13 +64,13 @@ def test_all_choices_stay(page):
     assert overlays.coloring.value == "Body" and overlays.own["arm"]["sites"].value == "on"
     assert overlays.follow.value == "ball" and model.body(view.follow).name == "ball"
     assert model.body(ctx.body).name == "lower" == parts["TreePart"].choice.value
-    assert [*plots.plots] == ["elbow position", "angle"]
+    assert plots.chosen == [("elbow position",), ("angle",)]
     for _ in range(3):
         page.lab.step()
-        update(page)
-        _, quantity, history = plots.plots["elbow position"]
-        assert history[-1][1] == quantity.read(page.lab.snapshot) == page.lab.snapshot.qpos[8]
-    assert len(history) == 4, "the plot goes on"
+    update(page)
+    values = plots.plots[0].lines.data[1]
+    assert values[-1] == page.lab.snapshot.qpos[8]
+    assert len(values) == 4, "the plot goes on"
     assert (record.name.value, record.file.value) == ("mine.csv", "next.mcap")
     assert parts["SavedStatePart"].name.value == "typed" and parts["MocapPart"].box.value
     assert record.roles["arm"].value == "excluded"
@@ -102,7 +102,7 @@ def test_what_is_gone_is_noted(page):
     ):
         assert what in ctx.note, ctx.note
     assert "converted" in parts["TopBar"].status.content
-    assert [*parts["PlotPart"].plots] == ["shoulder position"]
+    assert parts["PlotPart"].chosen == [("shoulder position",)]
     assert ctx.body == ctx.view.follow == 0 and parts["OverlayPart"].follow.value == "nothing"
 
 

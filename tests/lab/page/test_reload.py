@@ -7,7 +7,7 @@ import pytest
 from manyworlds.lab import LiveLab, world_from_file
 from tests.browser import free_port
 from tests.lab.conftest import ARM
-from tests.lab.page.conftest import give, press
+from tests.lab.page.conftest import press
 
 BAD = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
 
@@ -44,7 +44,7 @@ def test_what_does_not_compile_is_a_card(served):
     assert page.note.content == page.card.content
     assert served.lab is lab and lab.loop.state == "running"
     overlays, robot = page.parts["OverlayPart"], lab["arm"]
-    give(overlays.boxes["joints"], True)
+    overlays.boxes["joints"].value = True
     robot.write("panel", {"elbow": 2.0})
     lab.states.save("here")
     path.write_text(ARM.replace('name="ball"', 'name="globe"').replace('"arm"', '"other"'))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -23,12 +24,42 @@ def choose(group, label: str) -> None:
     give(group, label)
 
 
+def test_the_pose_of_an_item_can_be_typed(scene):
+    """Type a height and then a yaw: the item is moved by each, and keeps the rest exactly."""
+    part, lab, page = scene.part, scene.lab, scene.page
+    lab.verbs.add_prop(shape="box", size=[0.1, 0.1, 0.1], name="box", pos=[1 / 3, 0.0, 0.5])
+    page.update()
+    give(part.choice, "box")
+    page.update()
+    assert part.pose.visible and part.pose.pos.value == (0.3333, 0.0, 0.5)
+    give(part.pose.pos, (0.3333, 0.0, 0.75))
+    page.update()
+    assert np.allclose(lab.scene["box"].pos, (1 / 3, 0.0, 0.75), atol=1e-12)
+    give(part.pose.angles, (0.0, 0.0, 90.0))
+    page.update()
+    assert np.allclose(lab.scene["box"].quat, (np.sqrt(0.5), 0, 0, np.sqrt(0.5)))
+    assert part.pose.angles.value == (0.0, 0.0, 90.0)
+    assert np.allclose(lab.scene["box"].pos, (1 / 3, 0.0, 0.75), atol=1e-12)
+
+
+def test_angles_are_those_of_mujoco():
+    """Turn random and upright poses to angles and back: the orientation is the same."""
+    from manyworlds.lab.page.gizmos import angles_of
+
+    random = np.random.default_rng(3).normal(size=(50, 4))
+    for quat in (*random, np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.3, 1.0, -0.3, 1.0])):
+        quat = quat / np.linalg.norm(quat)
+        again = np.empty(4)
+        mujoco.mju_euler2Quat(again, np.radians(angles_of(quat)), "XYZ")
+        assert abs(again @ quat) == pytest.approx(1.0, abs=1e-9)
+
+
 def test_a_prop_is_added_moved_and_undone(scene):
     """Add a prop, drag its gizmo, duplicate and remove it, undo all: the tab tells each."""
     part, lab, page = scene.part, scene.lab, scene.page
     props = page.parts["PropPart"]
-    give(props.free, False)
-    props.pos.value = (1.0, 0.0, 0.5)
+    give(props.placing.where, "position")
+    give(props.placing.position, (1.0, 0.0, 0.5))
     press(props.add_shape)
     page.update()
     give(part.choice, "box")
@@ -110,6 +141,31 @@ def test_errors_are_where_the_user_looks(scene, tmp_path, monkeypatch):
     choose(part.turns, "Undo")
     choose(part.files, "Open")
     assert "cup" in lab.scene.items and not scene.page.errors
+
+
+def test_a_click_in_the_view_places_what_is_added(scene):
+    """Choose a box and click on the ground, then on that box: both stand in free places there."""
+    part, lab, page = scene.part, scene.lab, scene.page
+    pull = page.parts["PullPart"]
+    give(part.placing.where, "click in the view")
+    down = [0.0, 0.0, -1.0]
+    press(part.add)
+    assert "Click in the view" in part.outcome.content and "box" not in lab.scene.items
+    assert "data-lab-aim" in part.placing.mark.content
+    pull.click([2.0, 1.0, 3.0], down)
+    page.update()
+    assert lab.scene["box"].pos == pytest.approx((2.0, 1.0, 0.1), abs=1e-6), "on the ground"
+    assert part.choice.value == "box" and "Added &#x27;box&#x27;" in part.outcome.content
+    assert not part.placing.mark.content and page.context.aimed is None
+    press(part.add)
+    pull.click([2.0, 1.0, 3.0], down)
+    page.update()
+    x, y, z = lab.scene["box_1"].pos
+    assert x > 2.2 and (y, z) == pytest.approx((1.0, 0.1), abs=1e-6), "beside the first one"
+    press(part.add)
+    give(part.placing.where, "free place")
+    pull.click([2.0, 1.0, 3.0], down)
+    assert "box_2" not in lab.scene.items, "another choice ends the wait"
 
 
 def test_a_click_in_the_view_selects_the_item(scene):

@@ -176,5 +176,5 @@ def test_a_search_replaces_the_present_choice(arm, browser):
         browser.get_by_role("option", name=found).first.click()
         until(browser, lambda field=field, found=found: field.input_value() == found, "it is found")
     until(browser, lambda: page.context.body == 2 and page.context.view.follow == 3, "it is chosen")
-    plots = page.parts["PlotPart"].plots
-    until(browser, lambda: list(plots) == ["elbow velocity"], "it is plotted")
+    part = page.parts["PlotPart"]
+    until(browser, lambda: part.chosen == [("elbow velocity",)], "it is plotted")

@@ -46,3 +46,15 @@ def test_vectors_and_names_are_given_as_the_verb_takes_them(page):
     assert (rows.min, rows.max, rows.step) == (1, 1024, 1)
     with pytest.raises(KeyError, match="nothing"):
         form.add("nothing")
+
+
+def test_empty_texts_are_left_out_where_they_are_optional(page):
+    """Leave optional names empty: the verb chooses; a name that it needs stays, and is refused."""
+    form = VerbForm(page.context, "rename_item")
+    form.add("item")
+    form.add("name")
+    assert form.values() == {"item": "", "name": ""}
+    form = VerbForm(page.context, "duplicate_item")
+    form.add("item", value="ball")
+    form.add("name")
+    assert form.values() == {"item": "ball"}

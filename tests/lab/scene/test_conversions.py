@@ -125,7 +125,7 @@ def test_a_defect_does_not_look_like_an_error_of_the_user(lab, monkeypatch, capl
         reply = lab.call("read_conversion", conversion=number)
         assert reply["state"] == "failed" and "has no triangles" in reply["text"]
         assert not caplog.records
-        monkeypatch.setattr(lab.scene, "add", lambda *args: {}["no such key"])
+        monkeypatch.setattr(lab.scene, "add", lambda *args, **more: {}["no such key"])
         content = trimesh.creation.box((0.1, 0.1, 0.1)).export(file_type="stl")
         fields = {"content": content, "file_name": "box.stl", "wait": False}
         number = lab.call("add_mesh_prop", **fields)["conversion"]

@@ -17,6 +17,7 @@ from manyworlds.lab.training import Visitor, enter, enter_run, running_trainings
 from manyworlds.lab.training.entered_world import EntryStock
 from manyworlds.live.server import ATTACH_FILE
 from manyworlds.live.snapshot import WorldSnapshot
+from manyworlds.rl.run_folder import RunFolder
 from tests.lab.training.test_walk_in import make_env, state_of
 from tests.waiting import PATIENCE_S, until
 
@@ -29,6 +30,7 @@ def test_the_lab_does_what_the_training_did(training):
     entered = enter_run(training.folder, 5, DIRECT, record=80)
     lab, stepper = entered.lab, entered.lab.environment
     assert (entered.env_id, entered.snapshot.env_id) == (5, 5)
+    assert lab.call("read_task")["name"] == RunFolder(training.folder).task != ""
     card = lab.world.card.plain(lab.loop.model)
     assert (card["env_id"], card["num_envs"]) == (5, 12)
     friction = next(row for row in card["randomized"] if row["field"] == "geom_friction")

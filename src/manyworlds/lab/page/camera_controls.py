@@ -41,19 +41,23 @@ class CameraPart:
         self.choice = add_choice(gui, "Frame", actions, ctx.attempt)
         options: tuple[str, ...] = (_FREE,)
         self.through = gui.add_dropdown(
-            "Look through", options, hint="A camera of the model, which the view stays at."
+            "Look through",
+            options,
+            hint="A camera of the model; only this browser's view.",
         )
-        ctx.on_change(self.through, self._choose)
+        self._through: dict[int, str] = {}
+        """Cameras that browsers look through, by the id of the browser."""
+        self.through.on_update(lambda event: ctx.attempt(lambda: self._choose(event.client)))
         self.picture = gui.add_button("Save a picture", hint="Of the view, as it is now.")
         self.picture.on_click(lambda event: ctx.attempt(lambda: self._save(event.client)))
         self.renew()
 
     def renew(self) -> list[str]:
         """Keep what is followed, and list the cameras of the new world."""
-        names = (name for name in element_names(self._ctx.lab.model, "cam") if name)
+        names = [name for name in element_names(self._ctx.lab.model, "cam") if name]
         self.through.options = (_FREE, *names)
-        self.through.visible = len(self.through.options) > 1
-        self.period = _PERIOD_S
+        self.through.visible = bool(names)
+        self._through = {each: name for each, name in self._through.items() if name in names}
         return []
 
     def frame_all(self) -> None:
@@ -87,30 +91,35 @@ class CameraPart:
                 self._ctx.view.follow = self._root_of(name)
             return
 
-    def _choose(self, name: str) -> None:
-        """Look through a camera from now on, or as before."""
-        model = self._ctx.lab.model
+    def _choose(self, client: viser.ClientHandle | None) -> None:
+        """Let one browser look through the chosen camera from now on, or as before."""
+        if client is None:  # the program lists other cameras
+            return
+        name = self.through.value
         fovy = FOVY
-        self.period = _PERIOD_S
-        if name != _FREE:
-            fovy = float(model.camera(name).fovy[0])
-            self.period = 0.0
-        for client in self._ctx.server.get_clients().values():
-            client.camera.fov = math.radians(fovy)
         if name == _FREE:
-            self.frame_all()
+            self._through.pop(client.client_id, None)
+            self._ctx.view.look_from(client, self._ctx.lab.snapshot)
+        else:
+            self._through[client.client_id] = name
+            fovy = float(self._ctx.lab.model.camera(name).fovy[0])
+        client.camera.fov = math.radians(fovy)
+        self.period = 0.0 if self._through else _PERIOD_S
 
     def _look(self, snapshot: Snapshot) -> None:
-        """Put the views of all browsers where the chosen camera is."""
-        name = self.through.value
-        if name == _FREE:
+        """Put the views of browsers where the cameras are that they look through."""
+        if not self._through:
             return
         model = self._ctx.lab.model
-        camera = model.camera(name).id
-        pos = snapshot.cam_xpos[camera] + self._ctx.view.offset
-        forward = -snapshot.cam_xmat[camera].reshape(3, 3)[:, 2]
-        for client in self._ctx.server.get_clients().values():
-            move_camera(client, pos, pos + model.stat.extent * forward)
+        clients = self._ctx.server.get_clients()
+        for browser, name in list(self._through.items()):
+            if browser not in clients:
+                self._through.pop(browser, None)
+                continue
+            camera = model.camera(name).id
+            pos = snapshot.cam_xpos[camera] + self._ctx.view.offset
+            forward = -snapshot.cam_xmat[camera].reshape(3, 3)[:, 2]
+            move_camera(clients[browser], pos, pos + model.stat.extent * forward)
 
     def _save(self, client: viser.ClientHandle | None) -> None:
         """Send a browser a picture of its view."""

@@ -81,6 +81,8 @@ class PullPart(PagePart):
     def click(self, origin: ArrayLike, direction: ArrayLike) -> None:
         """Select the body that a ray hits first, or none if it hits the floor or nothing.
 
+        If a click is waited for (`PageContext.aimed`), it gets the point instead.
+
         Args:
             origin: start of the ray in the scene [m], shape [3].
             direction: direction of the ray, shape [3].
@@ -93,7 +95,13 @@ class PullPart(PagePart):
             (float(str(geom["distance"])), int(str(geom["body_id"]))),
             self._ctx.view.grid.deformables.bodies.hit(start, along),
         ]
-        _, body = min((hit for hit in hits if hit[0] >= 0), default=(0.0, 0))
+        distance, body = min((hit for hit in hits if hit[0] >= 0), default=(-1.0, 0))
+        aimed = self._ctx.aimed
+        if aimed is not None:
+            point = _on_ground(start, along) if distance < 0.0 else start + distance * along
+            self._ctx.aimed = None
+            aimed(point)
+            return
         if _is_floor(self._ctx.lab.model, body):
             body = 0
         self._ctx.select("body", body)
@@ -164,6 +172,17 @@ def turned(quat: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
     mujoco.mju_axisAngle2Quat(turn, np.ascontiguousarray(axis), float(angle))
     mujoco.mju_mulQuat(result, turn, quat)
     return result
+
+
+def _on_ground(start: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """Return the point at which a ray meets the height 0 [m], shape [3].
+
+    Raises:
+        ValueError: it does not.
+    """
+    if along[2] * start[2] >= 0.0:
+        raise ValueError("There is nothing where you clicked: click on the ground or on an object.")
+    return start - along * start[2] / along[2]
 
 
 def _is_floor(model: mujoco.MjModel, body: int) -> bool:

@@ -1,19 +1,21 @@
-"""Controls of overlays: a checkbox each, and keys for some."""
+"""Controls of overlays: an icon each, and keys for some."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext, PagePart
+from manyworlds.viewer.browser.icon_row import Icon, IconRow
+from manyworlds.viewer.browser.keys import KEYS
 from manyworlds.viewer.browser.overlays import shapes as draw
 from manyworlds.viewer.browser.overlays.captures import Capture, CapturedGroups
 from manyworlds.viewer.browser.overlays.mujoco_visuals import MujocoOverlays
-from manyworlds.viewer.browser.overlays.table import FLAGS, FRAMES, OVERLAYS
+from manyworlds.viewer.browser.overlays.table import FLAGS, FRAMES, OVERLAYS, overlay_icons
 from manyworlds.viewer.browser.overlays.world import (
     CAPTURES,
     Selection,
@@ -38,6 +40,8 @@ OFF = "off"
 _CHOICES: tuple[str, ...] = (AS_ALL, ON, OFF)
 COLORINGS = ("Off", "Island", "Body", "Robot")
 """Properties by which bodies can be colored."""
+_VISUALS = Icon("photo", "Visual geoms", KEYS["visuals"].keys[0])
+_TRANSPARENT = Icon("droplet-half", "Transparent")
 _NOTHING: tuple[str, ...] = ("nothing",)
 _SEE_THROUGH = 0.3
 _MOST_MM_PER_N = 1e6
@@ -77,8 +81,16 @@ class OverlayPart(PagePart):
     def _add_controls(self, gui: viser.GuiApi) -> None:
         ctx = self._ctx
         model = self._ctx.lab.model
-        self.boxes = {name: gui.add_checkbox(label, False) for name, label in OVERLAYS.items()}
-        self.boxes["tendons"].value = bool(model.ntendon)  # as MuJoCo draws them
+        tendons = ("tendons",) * bool(model.ntendon)  # as MuJoCo draws them
+        icons = {"visuals": _VISUALS, "see_through": _TRANSPARENT} | overlay_icons()
+        switches = dict(IconRow(gui, "switch", icons, ("visuals", *tendons)).switches)
+        self.switches = switches.copy()
+        """All switches of the row of icons, by name."""
+        ctx.answers["switch"] = self._answer
+        self.visuals = switches.pop("visuals")
+        self.see_through = switches.pop("see_through")
+        self.boxes = switches
+        """Switches of the overlays, by name."""
         self.frames = gui.add_dropdown("Frames", tuple(FRAMES))
         self.own: dict[str, dict[str, viser.GuiDropdownHandle[str]]] = {}
         self._robots = Section(gui)
@@ -92,10 +104,6 @@ class OverlayPart(PagePart):
             gui, "Arrow length [mm/N]", self._scale, min=0.0, max=_MOST_MM_PER_N, step=0.001
         )
         ctx.on_change(self.force_scale, lambda value: None)  # keeps it within its bounds
-        self.visuals = gui.add_checkbox(
-            "Visual geoms", True, hint="Off: show only geoms that can collide."
-        )
-        self.see_through = gui.add_checkbox("Transparent", False)
         self.coloring = gui.add_dropdown("Color by", COLORINGS, hint="Sleeping bodies are dim.")
         self.follow = gui.add_dropdown("Follow", _NOTHING)
         ctx.on_change(self.follow, lambda name: self._follow(self._names.index(name)))
@@ -133,6 +141,17 @@ class OverlayPart(PagePart):
 
     def _follow(self, body: int) -> None:
         self._following = self._ctx.view.follow = body
+
+    def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
+        """Switch what was clicked in a browser.
+
+        Args:
+            browser: name of the browser.
+            message: `name` of the switch.
+        """
+        switch = self.switches[str(message["name"])]
+        switch.value = not switch.value
+        return {}
 
     def toggle(self, *names: str) -> None:
         """Switch overlays on, or off if the first of them is on, for all robots."""

@@ -79,6 +79,8 @@ class PageContext:
         self.moved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None = None
         """While the selection is dragged: position [m] and orientation (wxyz) of its handle at
         first, and now."""
+        self.aimed: Callable[[np.ndarray], object] | None = None
+        """Takes the point of the next click in the view [m], shape [3], in place of a selection."""
         self.part = ""
         """The selected element that is no body, as `geom:rim`; empty for none."""
         self.message = ""

@@ -22,6 +22,7 @@ from manyworlds.lab.page.page_boxes import box_html
 from manyworlds.lab.page.page_cfg import PageCfg, PageKeywords
 from manyworlds.lab.page.page_context import PageContext, Part
 from manyworlds.lab.page.page_parts import PageParts
+from manyworlds.lab.page.plots import PlotMomentPart
 from manyworlds.lab.page.selection import SelectionPart
 from manyworlds.lab.page.shown_lab import ShownLab
 from manyworlds.lab.page.tabs import PartMaker, find_parts
@@ -169,6 +170,7 @@ class PageServer:
                 "DrivePart": drive,
                 "TransportPart": TransportPart(self.context, drive.address, top_bar.below),
                 "TreeClicksPart": TreeClicksPart(self.context, drive.address),
+                "PlotMomentPart": PlotMomentPart(self.context, drive.address),
             }
             self._shown = PageParts(self.context, first, {**_task_tabs(lab), **self._tabs})
             self.parts = self._shown.by_name
@@ -199,8 +201,10 @@ class PageServer:
         """Read the lab with its present world, and make the panel as wide as its parts need."""
         self._model = self.lab.model
         lab = ShownLab(self.lab)
-        entitle(self.server, self._cfg.title or _name_of(self._model))
-        width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
+        task = lab.environment
+        title = self._cfg.title or (task is not None and task.name) or _name_of(self._model)
+        entitle(self.server, title)
+        width = PANEL_PX if task is None else TASK_PANEL_PX
         self.server.gui.main_panel.set_width(width)
         return lab
 

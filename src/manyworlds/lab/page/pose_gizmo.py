@@ -1,18 +1,22 @@
-"""Gizmo that moves and turns the selected body."""
+"""Gizmo that moves and turns the selected body, and its pose as numbers."""
 
 from __future__ import annotations
+
+import time
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.edits.editable_fields import name_of
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.gizmos import add_gizmo
+from manyworlds.lab.page.gizmos import PoseFields, add_gizmo
 from manyworlds.lab.page.page_context import PageContext, PagePart
+
+_SHOW_S = 0.2  # shortest time between two poses as numbers
 
 
 class GizmoPart(PagePart):
-    """A gizmo at the selected body.
+    """A gizmo at the selected body, and its pose as numbers, which can be typed.
 
     Mocap bodies and bodies with a free joint follow it while it is dragged, because their pose is
     part of the state. The pose of any other body is part of the model, and changes when it is let
@@ -29,6 +33,8 @@ class GizmoPart(PagePart):
         self.box = ctx.gui.add_checkbox(
             "Gizmo", False, hint="Arrows and rings that move and turn the selected body."
         )
+        self.pose = PoseFields(ctx, lambda pos, quat: self.hold("end", pos, quat))
+        self._show_next = 0.0
         self._add()
 
     def _add(self) -> None:
@@ -47,6 +53,11 @@ class GizmoPart(PagePart):
         if self.handle.visible and not self._held:
             self.handle.position = snapshot.xpos[body]
             self.handle.wxyz = snapshot.xquat[body]
+        self.pose.visible = bool(body)
+        now = time.monotonic()
+        if body and now >= self._show_next:
+            self._show_next = now + _SHOW_S
+            self.pose.show(snapshot.xpos[body], snapshot.xquat[body])
 
     def hold(self, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
         """Handle an event of a drag; see `gizmos.Hold`."""

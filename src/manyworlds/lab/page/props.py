@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import KeptPart, PageContext, PagePart
+from manyworlds.lab.page.placing import Place, Placing
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.prop_choices import Primitive
-from manyworlds.viewer.browser.layout import geom_boxes
 from manyworlds.viewer.browser.markup import note_html
 
 if TYPE_CHECKING:
@@ -21,18 +20,15 @@ if TYPE_CHECKING:
 
     from manyworlds.lab.verb_methods import ReadConversionReply
 
-_SIZES: dict[Primitive, tuple[float, ...]] = {
+SIZES: dict[Primitive, tuple[float, ...]] = {
     "box": (0.1, 0.1, 0.1),
     "sphere": (0.1,),
     "capsule": (0.05, 0.1),
     "cylinder": (0.1, 0.1),
     "ellipsoid": (0.1, 0.1, 0.05),
 }
+"""Sizes of new primitives as in MuJoCo [m]."""
 _MESH_TYPES = ",".join(MESH_SUFFIXES)
-_GROUND = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD))
-_GAP = 0.05  # distance of a new prop from others [m]
-_DROP = 1.0  # height from which it falls [m]
-_MOST_PLACES = 500
 _GRID = (40, 110, 220)
 _CAPPED = (220, 40, 40)
 _ABOVE = 0.01  # height of a preview above the surface that it shows [m]
@@ -52,15 +48,10 @@ class PropPart(KeptPart):
             self.form = VerbForm(ctx, "add_prop")
             self.form.add("mode")
             self.mass = self.form.add("mass")
-            self.free = gui.add_checkbox(
-                "Free place", True, hint="Above the ground, beside what is there along x."
-            )
-            self.pos = self.form.add("pos", "Position", (0.0, 0.0, 1.0))
-            self.pos.disabled = True
-            ctx.on_change(self.free, lambda free: setattr(self.pos, "disabled", free))
-            self.shape = gui.add_dropdown("Shape", tuple(_SIZES))
+            self.placing = Placing(ctx, lambda add: ctx.attempt_at(self.outcome, add))
+            self.shape = gui.add_dropdown("Shape", tuple(SIZES))
             self.scale = gui.add_number("Scale", 1.0, min=1e-6, hint="Factor of sizes and meshes.")
-            self.add_shape = ctx.add_button("Add shape", self._add_shape)
+            self.add_shape = self._add_button("Add shape", self._add_shape)
             self.decompose = gui.add_checkbox(
                 "Decompose", True, hint="Cut meshes into convex pieces, which collide."
             )
@@ -68,9 +59,9 @@ class PropPart(KeptPart):
                 "Threshold", 0.01, 1.0, 0.01, 0.05, hint="Lower values give more pieces."
             )
             self.upload = gui.add_upload_button("Upload mesh", mime_type=_MESH_TYPES)
-            self.upload.on_upload(lambda _: ctx.attempt_at(self.outcome, self._add_upload))
+            self.upload.on_upload(lambda _: self._put(self._add_upload))
             self.path = gui.add_text("Mesh file", "", hint="Path on the machine of the lab.")
-            self.add_file = ctx.add_button("Add mesh file", self._add_file)
+            self.add_file = self._add_button("Add mesh file", self._add_file)
             self.progress = gui.add_progress_bar(0.0, visible=False)
             self.cancel = ctx.add_button("Cancel", self._cancel)
             self.cancel.visible = False
@@ -82,62 +73,47 @@ class PropPart(KeptPart):
             return
         self._show(self._ctx.verbs.read_conversion(conversion=self._conversion))
 
-    def _of_mesh(self) -> dict[str, Any]:
+    def _add_button(self, label: str, add: Callable[[Place], str]) -> viser.GuiButtonHandle:
+        button = self._ctx.gui.add_button(label)
+        button.on_click(lambda _: self._put(add))
+        return button
+
+    def _put(self, add: Callable[[Place], str]) -> None:
+        self._ctx.attempt_at(self.outcome, lambda: self.placing.put(add))
+
+    def _of_mesh(self, place: Place) -> dict[str, Any]:
         threshold = self.threshold.value if self.decompose.value else 0.0
         own = {"threshold": threshold, "scale": [self.scale.value], "wait": False}
-        return {"name": self.name.value.strip(), **self._given(), **own}
+        return {"name": self.name.value.strip(), **self.form.values(), **own, **place}
 
-    def _given(self) -> dict[str, Any]:
-        """Return the values of the form, with a free place unless a position is wanted."""
-        given = self.form.values()
-        if self.free.value:
-            given["pos"] = self._free_place()
-        return given
-
-    def _free_place(self) -> list[float]:
-        """Return the first place along x below and above which there is nothing [m]."""
-        model = self._ctx.lab.model
-        snapshot = self._ctx.lab.snapshot
-        solid = [geom for geom in range(model.ngeom) if model.geom_type[geom] not in _GROUND]
-        boxes = geom_boxes(model, solid, snapshot.geom_xpos, snapshot.geom_xmat)[:, :, :2]
-        half = self.scale.value * max(_SIZES[self.shape.value])
-        x = 0.0
-        for place in range(_MOST_PLACES):
-            x = place * (2.0 * half + _GAP)
-            apart = (boxes[:, 0] > (x + half, half)) | (boxes[:, 1] < (x - half, -half))
-            if apart.any(axis=1).all():
-                break
-        return [x, 0.0, _DROP]
-
-    def _add_shape(self) -> None:
+    def _add_shape(self, place: Place) -> str:
         shape = self.shape.value
-        size = [self.scale.value * length for length in _SIZES[shape]]
-        name = self.name.value.strip() or shape
-        given = self._given()
-        self._show(self._ctx.verbs.add_prop(shape=shape, size=size, name=name, **given))
+        size = [self.scale.value * length for length in SIZES[shape]]
+        fields = {"name": self.name.value.strip() or shape, **self.form.values(), **place}
+        return self._show(self._ctx.verbs.add_prop(shape=shape, size=size, **fields))
 
-    def _add_upload(self) -> str:
+    def _add_upload(self, place: Place) -> str:
         file = self.upload.value
-        fields = self._of_mesh()
+        fields = self._of_mesh(place)
         add = self._ctx.verbs.add_mesh_prop
-        self._start(lambda: add(content=file.content, file_name=file.name, **fields))
-        return f"'{file.name}' is being converted."
+        return self._start(lambda: add(content=file.content, file_name=file.name, **fields))
 
-    def _add_file(self) -> None:
+    def _add_file(self, place: Place) -> str:
         path = self.path.value.strip()
-        fields = self._of_mesh()
-        self._start(lambda: self._ctx.verbs.add_mesh_prop_from_file(path=path, **fields))
+        fields = self._of_mesh(place)
+        return self._start(lambda: self._ctx.verbs.add_mesh_prop_from_file(path=path, **fields))
 
-    def _start(self, convert: Callable[[], ReadConversionReply]) -> None:
+    def _start(self, convert: Callable[[], ReadConversionReply]) -> str:
         if self._conversion >= 0:
             raise RuntimeError("A mesh is being converted: wait, or cancel it.")
-        self._show(convert())
+        return self._show(convert())
 
     def _cancel(self) -> None:
         if self._conversion >= 0:
             self._show(self._ctx.verbs.cancel_conversion(conversion=self._conversion))
 
-    def _show(self, conversion: ReadConversionReply) -> None:
+    def _show(self, conversion: ReadConversionReply) -> str:
+        """Show the state of a conversion; return it as a sentence."""
         running = conversion["state"] == "running"
         self._conversion = conversion["conversion"] if running else -1
         self.progress.visible = self.cancel.visible = running
@@ -151,6 +127,7 @@ class PropPart(KeptPart):
             of = f" with {pieces} convex pieces" if pieces else ""
             text = f"'{name}' is in the world{of}. {text}".strip()
         self.outcome.content = note_html(text, error=conversion["state"] == "failed")
+        return text
 
 
 class HeightFieldPart(PagePart):

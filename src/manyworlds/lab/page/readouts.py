@@ -6,7 +6,7 @@ import itertools
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext, PagePart
-from manyworlds.lab.page.quantities import joint_axis_unit, sensors
+from manyworlds.lab.play.quantities import joint_axis_unit, sensors
 from manyworlds.viewer.browser.markup import table_html
 from manyworlds.viewer.browser.overlays.shapes import hinges_and_slides
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.gizmos import add_gizmo
+from manyworlds.lab.page.gizmos import PoseFields, add_gizmo
 from manyworlds.lab.page.page_context import PageContext, PagePart
+from manyworlds.lab.page.placing import Place, Placing
+from manyworlds.lab.page.props import SIZES
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
@@ -56,6 +58,7 @@ class ScenePart(PagePart):
         self.gizmo = gui.add_checkbox(
             "Move and turn in the view", False, hint="Drag the arrows and arcs at the item."
         )
+        self.pose = PoseFields(ctx, lambda pos, quat: self._tell(lambda: self._move(pos, quat)))
         self._add_actions()
         self._add_sources()
         with gui.add_folder("Tree", expand_by_default=False):
@@ -89,21 +92,18 @@ class ScenePart(PagePart):
         gui = self._ctx.gui
         reply = ctx.verbs.list_sources()
         names = (*reply["names"], *reply["menagerie"])
-        with gui.add_folder("Add robot or file", expand_by_default=False):
-            self.added_name = gui.add_text("Name", "", hint="Empty: that of the source.")
-            self.free = gui.add_checkbox(
-                "Free place", True, hint="On the ground, beside what is there; off: the position."
-            )
-            self.position = gui.add_vector3(
-                "Position [m]", (0.0, 0.0, 0.0), step=0.1, disabled=True
-            )
-            ctx.on_change(self.free, self._use_position)
-            self.source = gui.add_dropdown("Robot", names, hint="Type to search.")
-            self.add = ctx.add_button("Add robot", lambda: self._tell(self._add_by_name))
+        with gui.add_folder("Add", expand_by_default=False):
+            self.source = gui.add_dropdown("What", (*SIZES, *names), hint="Type to search.")
+            self.placing = Placing(ctx, self._tell)
+            self.added_name = gui.add_text("Name", "", hint="Empty: that of what is added.")
+            self.add = self._add_button("Add", self._add_by_name)
             self.path = gui.add_text("File", "", hint="MJCF, URDF or mesh on the lab's machine.")
-            self.add_file = ctx.add_button("Add file", lambda: self._tell(self._add_by_path))
+            self.add_file = self._add_button("Add file", self._add_by_path)
             self.upload = gui.add_upload_button("Upload file", mime_type=_FILES)
-            self.upload.on_upload(lambda _: self._tell(self._add_upload))
+            self.upload.on_upload(lambda _: self._tell(lambda: self.placing.put(self._add_upload)))
+
+    def _add_button(self, label: str, add: Callable[[Place], str]) -> viser.GuiButtonHandle:
+        return self._ctx.add_button(label, lambda: self._tell(lambda: self.placing.put(add)))
 
     def renew(self) -> list[str]:
         """List the items of the new world; the selected one stays if it is there."""
@@ -134,8 +134,10 @@ class ScenePart(PagePart):
                 button.disabled = item is None
         shown = self.gizmo.value and item is not None
         self.handle.visible = shown
-        if shown and not self._held:
+        self.pose.visible = item is not None
+        if item is not None and not self._held:
             pose = ctx.verbs.read_item_pose(item=self.choice.value)
+            self.pose.show(np.array(pose["pos"]), np.array(pose["quat"]))
             self.handle.position = np.array(pose["pos"])
             self.handle.wxyz = np.array(pose["quat"])
 
@@ -272,28 +274,34 @@ class ScenePart(PagePart):
         reply = self._ctx.verbs.add_item_grid(item=item, **self.counts.values())
         return _told(f"A grid of '{item}' was added.", reply["notes"])
 
-    def _wanted(self) -> dict[str, Any]:
-        """Return the name and the place of a new item."""
-        pos = None if self.free.value else self.position.value
-        return {"name": self.added_name.value.strip(), "pos": pos}
-
-    def _use_position(self, free: bool) -> None:
-        self.position.disabled = free
-
-    def _add_by_name(self) -> str:
-        reply = self._ctx.verbs.add_item(source=self.source.value, **self._wanted())
+    def _add_by_name(self, place: Place) -> str:
+        source = self.source.value
+        name = self.added_name.value.strip()
+        if source in SIZES:
+            shape: Any = source
+            prop = self._ctx.verbs.add_prop(
+                shape=shape, size=list(SIZES[shape]), name=name or source, **place
+            )
+            self._whole = prop["name"]
+            self._ctx.verbs.select_item(item=prop["name"])
+            return f"Added '{prop['name']}'."
+        reply = self._ctx.verbs.add_item(source=source, name=name, **place)
         return self._select_new("Added", reply)
 
-    def _add_by_path(self) -> str:
+    def _add_by_path(self, place: Place) -> str:
         path = self.path.value.strip()
         if not path:
             raise ValueError("Give the path of a file.")
-        reply = self._ctx.verbs.add_item_file(path=Path(path).expanduser(), **self._wanted())
+        name = self.added_name.value.strip()
+        reply = self._ctx.verbs.add_item_file(path=Path(path).expanduser(), name=name, **place)
         return self._select_new("Added", reply)
 
-    def _add_upload(self) -> str:
+    def _add_upload(self, place: Place) -> str:
         file = self.upload.value
-        reply = self._ctx.verbs.upload_item(file=file.name, content=file.content, **self._wanted())
+        name = self.added_name.value.strip()
+        reply = self._ctx.verbs.upload_item(
+            file=file.name, content=file.content, name=name, **place
+        )
         return self._select_new("Added", reply)
 
     def _folder(self) -> str:

@@ -52,6 +52,7 @@ class ShownTask:
         self.most_rewards: int = task["most_rewards"]
         self.own_widgets: list[str] = task["own_widgets"]
         self.is_entered: bool = task["entered"]
+        self.name: str = task["name"]
         self.terrain_cells: dict[str, int] = task["terrain_cells"]
         self.terms: dict[str, object] = {
             name: SimpleNamespace(steering=bounds, steer=self._refuse)

@@ -150,9 +150,10 @@ class TopBar(PagePart):
         if snapshot.fault:
             wrong = wrong + notes
             notes = []
-        # A line is reserved, so that most notes do not move the tabs.
+        # A line is reserved for what a robot waits for, so that most notes do not move the tabs.
+        lines = 1 if ctx.robot else 0
         self.status.content = status_html(
-            rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=1
+            rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=lines
         )
 
     def _notes(self, snapshot: Snapshot) -> list[str]:

@@ -72,7 +72,10 @@ class VerbForm:
         return handle
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the inputs, by the names of their fields."""
+        """Return the values of the inputs, by the names of their fields.
+
+        Texts that are empty are left out where a field is optional.
+        """
         values = {}
         for name, handle in self.inputs.items():
             value = handle.value
@@ -81,6 +84,8 @@ class VerbForm:
                 value = [part for part in names if part]
             elif isinstance(value, str):
                 value = value.strip()
+                if not value and not self._fields[name]["required"]:
+                    continue
             values[name] = value
         return values
 

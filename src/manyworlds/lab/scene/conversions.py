@@ -108,8 +108,9 @@ class Conversions:
         self,
         cfg: EntityCfg,
         name: str,
-        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        pos: Sequence[float] | None = None,
         quat: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+        near: Sequence[float] = (0.0, 0.0),
         cleanup: Callable[[], object] = lambda: None,
     ) -> Conversion:
         """Start to add an entity, whose mesh is decomposed first, if it has one.
@@ -117,8 +118,9 @@ class Conversions:
         Args:
             cfg: the entity.
             name: its name, `prop` if empty; a number is added if it is taken.
-            pos: its position [m].
+            pos: its position [m]; None for a free place on the ground.
             quat: its orientation (wxyz).
+            near: place along x and y [m] at which, or beside which, a free one is chosen.
             cleanup: called at the end.
 
         Raises:
@@ -138,7 +140,7 @@ class Conversions:
                     if isinstance(spec_fn, MeshProp):
                         pieces = spec_fn.prepare(report)
                     report(1.0)
-                    self._lab.scene.add(cfg, name, pos, quat)
+                    self._lab.scene.add(cfg, name, pos, quat, near=near)
                     return pieces
                 finally:
                     cleanup()

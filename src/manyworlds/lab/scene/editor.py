@@ -167,6 +167,7 @@ class SceneEditor:
         pos: Vector | None = None,
         quat: Vector | None = None,
         id: str = "",
+        near: Vector = (0.0, 0.0),
     ) -> SceneItem:
         """Add an item.
 
@@ -175,10 +176,10 @@ class SceneEditor:
                 `registered_names`; name of a robot of MuJoCo Menagerie; a spec; or a config.
             name: name of the item, which is the prefix `NAME/` of its elements; one that is free
                 if empty.
-            pos: position of the source's origin [m]; None for a free place on the ground, at the
-                origin of the world or beside it along x.
+            pos: position of the source's origin [m]; None for a free place on the ground.
             quat: orientation (wxyz); None for that of the world.
             id: name for programs that stays when the item is renamed; the name if empty.
+            near: place along x and y [m] at which, or beside which along x, a free one is chosen.
 
         Returns:
             The new item.
@@ -196,7 +197,7 @@ class SceneEditor:
         def change(draft: Draft) -> str:
             place = pose
             if pos is None:
-                place = self._look(lambda around: around.place_of_new(part, turn))
+                place = self._look(lambda around: around.place_of_new(part, turn, near))
             chosen = name or draft.free_name(found)
             draft.attach(part, chosen, id, place)
             draft.notes += part.notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -73,20 +74,23 @@ class Surroundings:
         self._obstacles = np.flatnonzero(obstacles)
         self._ground = collides & ~obstacles
 
-    def place_of_new(self, part: ItemContent, quat: np.ndarray) -> Pose:
+    def place_of_new(
+        self, part: ItemContent, quat: np.ndarray, near: Sequence[float] | np.ndarray = (0.0, 0.0)
+    ) -> Pose:
         """Return a pose of a new item that stands on the ground and meets no obstacle.
 
         Heights in the item's source are above the ground; what would be in the ground is lifted.
-        The place is the origin of the world, or the next one along x that is free.
 
         Args:
             part: the new item.
             quat: its orientation (wxyz), shape [4].
+            near: wanted place along x and y [m]; the next one along x that is free is taken.
         """
+        start = np.array([*np.asarray(near, float)[:2], 0.0])
         box = _initial_box(part, quat)
         if box is None:
-            return np.zeros(3), quat
-        return self._free_place(box, np.zeros(3), max(0.0, -float(box[0][2]))), quat
+            return start, quat
+        return self._free_place(box, start, max(0.0, -float(box[0][2]))), quat
 
     def place_of_copy(self, item: SceneItem, origin: np.ndarray) -> np.ndarray:
         """Return a free place beside an item, as high above the ground as the item is.

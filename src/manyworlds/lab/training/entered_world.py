@@ -32,6 +32,7 @@ from manyworlds.live.record import WorldRecord, WorldReplay, quick_checksum
 from manyworlds.live.snapshot import WorldSnapshot
 from manyworlds.live.user_events import StartState
 from manyworlds.rl.progress import EditRecord
+from manyworlds.rl.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab_cfg import LabCfg
@@ -62,6 +63,8 @@ class EnteredWorld:
     sent: dict[int, EnvironmentEdit] = field(default_factory=dict, repr=False)
     """Edits that were sent, by their numbers."""
     _outcomes: dict[int, str] = field(default_factory=dict, repr=False)
+    task: str = ""
+    """Name of the task; empty if the run folder does not record it."""
     futures: TwoFutures | None = field(default=None, repr=False)
     """Result of the last `compare`; None before the first."""
 
@@ -415,5 +418,6 @@ def enter_run(
     lab.world.card = dataclasses.replace(card, env_id=env_id, num_envs=content["num_envs"])
     iteration = None if shown is None else int(shown["iteration"])
     entered = EnteredWorld(lab, env_id, snapshot.step, iteration, snapshot, visitor, record)
+    entered.task = RunFolder(folder).task or ""
     lab.entered = entered
     return entered

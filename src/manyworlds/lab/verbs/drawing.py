@@ -12,7 +12,8 @@ import numpy as np
 
 from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.play.drawings import KINDS
-from manyworlds.lab.verbs.fields import Choice, Field, Number, Numbers, Texts, Values
+from manyworlds.lab.play.series import LONGEST_S
+from manyworlds.lab.verbs.fields import Choice, Field, Listing, Number, Numbers, Texts, Values
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.viewer.browser.overlays.captures import CAPTURES, capture
 
@@ -44,6 +45,25 @@ def read_captures(
         return {kind.name: dict(vars(arrays)) for kind, arrays in captured.items()}
 
     return {"captures": lab.loop.do(read, edits_model=False)}
+
+
+@verb(reads=True, quantities=Listing(text="name and unit of each"))
+def list_quantities(lab: LiveLab) -> Reply:
+    """Return what can be plotted: joints, sensors, actuators, contacts, rewards."""
+    known = lab.series.quantities().values()
+    return {"quantities": [{"name": each.name, "unit": each.unit} for each in known]}
+
+
+@verb(reads=True, series=Values(text="times [s] and values of each, by name"))
+def read_series(
+    lab: LiveLab,
+    names: Annotated[list[str], Texts(text="some of `list_quantities`")],
+    seconds: Annotated[
+        float, Number(low=0.0, high=LONGEST_S, unit="s", text="time before now")
+    ] = 10.0,
+) -> Reply:
+    """Return values after each physics step; a quantity is kept from its first reading on."""
+    return {"series": lab.series.read(names, seconds)}
 
 
 @verb(view=_VIEW)

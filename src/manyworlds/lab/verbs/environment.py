@@ -55,6 +55,7 @@ def seek_motion(
 
 @verb(
     reads=True,
+    name=Field(text="name of the task of a training that was entered; empty for others"),
     differences=Texts(text="differences between its settings and those of training"),
     step_dt=Number(unit="s", text="duration of a control step"),
     decimation=Integer(text="physics steps in a control step"),
@@ -69,7 +70,9 @@ def seek_motion(
 )
 def read_task(lab: LiveLab) -> Reply:
     """Return what stays the same about the environment's task."""
-    return _environment(lab).describe_task() | {"entered": lab.entered is not None}
+    described = _environment(lab).describe_task()
+    name = "" if lab.entered is None else lab.entered.task
+    return described | {"name": name, "entered": lab.entered is not None}
 
 
 @verb(

@@ -62,10 +62,17 @@ _Threshold = Annotated[
 ]
 _Mass = Annotated[float, Number(low=0.0, unit="kg", text="mass; 0 for the density of water")]
 _Scale = Annotated[np.ndarray, Numbers(text="factor of all coordinates, or of x, y and z")]
-_Pos = Annotated[Sequence[float], Numbers(size=3, unit="m", text="position in the world")]
+_Pos = Annotated[
+    Sequence[float] | None,
+    Numbers(size=3, unit="m", text="position in the world; a free place on the ground if left out"),
+]
+_Near = Annotated[
+    Sequence[float],
+    Numbers(size=2, unit="m", text="place at which, or beside which, a free one is chosen"),
+]
 _Quat = Annotated[Sequence[float], Numbers(size=4, unit="wxyz", text="orientation in the world")]
 _Wait = Annotated[bool, Flag(text="true to reply when the prop is in the world")]
-_ORIGIN = (0.0, 0.0, 0.0)
+_ORIGIN = (0.0, 0.0)
 _UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 _ONE = (1.0,)
 
@@ -78,14 +85,17 @@ def add_prop(
     name: _Name = "prop",
     mode: _Mode = "dynamic",
     mass: _Mass = 0.0,
-    pos: _Pos = _ORIGIN,
+    pos: _Pos = None,
     quat: _Quat = _UPRIGHT,
+    near: _Near = _ORIGIN,
 ) -> Reply:
     """Add a primitive to the running world."""
     from manyworlds.entity import PropCfg
 
     cfg = PropCfg.primitive(shape, size.tolist(), _mode(mode), mass=mass or None)
-    return describe_conversion(lab.conversions.start(cfg, name or shape, pos, quat), wait=True)
+    return describe_conversion(
+        lab.conversions.start(cfg, name or shape, pos, quat, near), wait=True
+    )
 
 
 @verb(reads=False, **CONVERSION)
@@ -98,8 +108,9 @@ def add_mesh_prop(
     threshold: _Threshold = 0.05,
     mass: _Mass = 0.0,
     scale: _Scale = _ONE,  # type: ignore[assignment]
-    pos: _Pos = _ORIGIN,
+    pos: _Pos = None,
     quat: _Quat = _UPRIGHT,
+    near: _Near = _ORIGIN,
     wait: _Wait = True,
 ) -> Reply:
     """Convert an uploaded mesh to a prop with convex pieces, and add it to the world."""
@@ -113,7 +124,7 @@ def add_mesh_prop(
     try:
         cfg = _mesh_prop(path, mode, threshold, mass, scale)
         chosen = name or plain_name(given.stem)
-        conversion = lab.conversions.start(cfg, chosen, pos, quat, folder.cleanup)
+        conversion = lab.conversions.start(cfg, chosen, pos, quat, near, folder.cleanup)
     except Exception:
         folder.cleanup()
         raise
@@ -129,14 +140,15 @@ def add_mesh_prop_from_file(
     threshold: _Threshold = 0.05,
     mass: _Mass = 0.0,
     scale: _Scale = _ONE,  # type: ignore[assignment]
-    pos: _Pos = _ORIGIN,
+    pos: _Pos = None,
     quat: _Quat = _UPRIGHT,
+    near: _Near = _ORIGIN,
     wait: _Wait = True,
 ) -> Reply:
     """Convert a mesh file to a prop with convex pieces, and add it to the world."""
     cfg = _mesh_prop(path, mode, threshold, mass, scale)
     return describe_conversion(
-        lab.conversions.start(cfg, name or plain_name(path.stem), pos, quat), wait=wait
+        lab.conversions.start(cfg, name or plain_name(path.stem), pos, quat, near), wait=wait
     )
 
 

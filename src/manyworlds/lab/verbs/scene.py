@@ -41,6 +41,11 @@ _NewPos = Annotated[
         text="position of the item's origin; a free place on the ground if left out",
     ),
 ]
+_Near = Annotated[
+    Sequence[float],
+    Numbers(size=2, unit="m", text="place at which, or beside which, a free one is chosen"),
+]
+_ORIGIN = (0.0, 0.0)
 _Item = Annotated[str, Field(text="name of an item")]
 _NewName = Annotated[str, Field(text="name of the new item; a free one if left out")]
 _Id = Annotated[str, Field(text="name for programs that stays; the name if left out")]
@@ -59,13 +64,14 @@ def add_item(
     pos: _NewPos = None,
     quat: _Quat = None,
     id: _Id = "",
+    near: _Near = _ORIGIN,
 ) -> Reply:
     """Add a robot or prop by its name; the world keeps running meanwhile."""
     if source not in registered_names() and ("/" in source or "\\" in source or "." in source):
         raise VerbError(
             "bad_value", f"add_item: source must be a name, got '{source}'; see add_item_file."
         )
-    return _added(lab, lab.scene.add(source, name, pos, quat, id))
+    return _added(lab, lab.scene.add(source, name, pos, quat, id, near))
 
 
 @verb(item=_ITEM, notes=_NOTES)
@@ -76,9 +82,10 @@ def add_item_file(
     pos: _NewPos = None,
     quat: _Quat = None,
     id: _Id = "",
+    near: _Near = _ORIGIN,
 ) -> Reply:
     """Add a robot or prop from a file on the lab's machine."""
-    return _added(lab, lab.scene.add(path, name, pos, quat, id))
+    return _added(lab, lab.scene.add(path, name, pos, quat, id, near))
 
 
 @verb(item=_ITEM, notes=_NOTES)
@@ -90,10 +97,11 @@ def upload_item(
     pos: _NewPos = None,
     quat: _Quat = None,
     id: _Id = "",
+    near: _Near = _ORIGIN,
 ) -> Reply:
     """Add a robot or prop from the content of a file, which the lab keeps."""
     path = read_upload(file, content, uploads_folder())
-    return _added(lab, lab.scene.add(path, name, pos, quat, id))
+    return _added(lab, lab.scene.add(path, name, pos, quat, id, near))
 
 
 @verb(item=_ITEM, notes=_NOTES)

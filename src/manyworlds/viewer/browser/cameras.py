@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FOVY = 45.0
 """Vertical field of view of pages [degrees]."""
 _ASPECT = 1.2  # width by height of a usual window without the panel
+_FIRST_ASPECT = 1.0  # the same of a small one: 1280 x 800 pixels
 
 
 def camera_to_see(
@@ -67,7 +68,9 @@ def point_cameras(
         move_open: whether to move the cameras of connected browsers, too; otherwise the view
             applies only to browsers that connect later.
     """
-    position, look_at = camera_to_see(box, azimuth, elevation, fovy, aspect)
+    # For the first picture of a browser, whose size is not known yet, the panel included.
+    first = min(aspect, _FIRST_ASPECT)
+    position, look_at = camera_to_see(box, azimuth, elevation, fovy, first)
     distance = float(np.linalg.norm(look_at - position))
     initial = server.initial_camera
     initial.fov = math.radians(fovy)

@@ -281,14 +281,28 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface:
 
 
 def _hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
-    """Return the surface of a height field."""
+    """Return the surface of a height field, with the sides and the bottom of its base."""
     rows = int(model.hfield_nrow[hfield])
     columns = int(model.hfield_ncol[hfield])
     start = int(model.hfield_adr[hfield])
-    half_x, half_y, top, _ = model.hfield_size[hfield]
+    half_x, half_y, top, base = model.hfield_size[hfield]
     y, x = np.meshgrid(
         np.linspace(-half_y, half_y, rows), np.linspace(-half_x, half_x, columns), indexing="ij"
     )
     z = top * model.hfield_data[start : start + rows * columns]
     vertices = np.column_stack([x.ravel(), y.ravel(), z])
-    return Surface(vertices, surfaces.grid_faces(rows, columns), np.full((len(z), 2), np.nan))
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    edge = np.concatenate([grid[0, :-1], grid[:-1, -1], grid[-1, :0:-1], grid[:0:-1, 0]])
+    below = vertices[edge] * (1.0, 1.0, 0.0) - (0.0, 0.0, base)
+    following = np.roll(edge, -1)
+    foot = len(vertices) + np.arange(len(edge))
+    next_foot = np.roll(foot, -1)
+    middle = np.full(len(edge), len(vertices) + len(edge))
+    faces = [
+        surfaces.grid_faces(rows, columns),
+        np.column_stack([edge, foot, next_foot]),
+        np.column_stack([edge, next_foot, following]),
+        np.column_stack([middle, next_foot, foot]),
+    ]
+    vertices = np.concatenate([vertices, below, [[0.0, 0.0, -base]]])
+    return Surface(vertices, np.concatenate(faces), np.full((len(vertices), 2), np.nan))

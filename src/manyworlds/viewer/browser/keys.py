@@ -55,7 +55,7 @@ KEYS: dict[str, KeyBinding] = {
     "debug_shapes": KeyBinding(("D",), "Debug shapes: commands, goals, sensors"),
     "undo": KeyBinding(("ctrl+Z",), "Undo the last edit", ("lab",)),
     "redo": KeyBinding(("ctrl+shift+Z", "ctrl+Y"), "Redo the edit", ("lab",)),
-    "panel": KeyBinding(("tab",), "Show or hide the panel", _ALL),
+    "panel": KeyBinding(("B",), "Show or hide the panel", _ALL),
     "help": KeyBinding(("H", "?"), "Show this list of keys", _ALL),
 }
 """All keys of all pages, by the name of their action."""
@@ -69,7 +69,7 @@ _CLOSE = '<button class="lab-close" aria-label="Close the list of keys">\u2715</
 _PRESS_ONCE = (
     '<img src="data:," style="display:none" onerror="window.pressOnce ||= '
     "(window.addEventListener('keydown', event => {"
-    "if (event.repeat && (event.key.length == 1 || event.key == 'Tab')"
+    "if (event.repeat && event.key.length == 1"
     " && !event.target.closest?.('input, textarea')) event.stopImmediatePropagation()"
     '}, true), true)">'
 )
@@ -101,16 +101,19 @@ class PageKeys:
     ) -> None:
         self._gui = gui
         self._attempt = attempt
-        self._collapsed = False
+        self._collapsed = collapsed
+        self._toggled: set[int | None] = set()
+        """Ids of the browsers whose panel is not as it was at first; None for all of them."""
         self._page: Page = page
         self.actions: dict[str, Callable[[], object]] = {}
         """Functions by name of the key."""
         self._names: list[str] = []
         self._handles: list[viser.CommandHandle | viser.GuiHtmlHandle] = [gui.add_html(_PRESS_ONCE)]
-        self._help: Any = None
+        self._helps: dict[int | None, Any] = {}
+        """Lists of keys that are open, by the id of the browser; None where no browser asked."""
         self.add({**actions, "panel": self._collapse, "help": self._show_help})
-        if collapsed:
-            self._collapse()
+        if collapsed:  # by the browser, once it has what is in the panel; see `shell.js`
+            self._handles.append(gui.add_html("<i data-lab-collapsed hidden></i>"))
 
     def add(self, actions: Mapping[str, Callable[[], object]]) -> None:
         """Register further actions; see `PageKeys`."""
@@ -143,28 +146,34 @@ class PageKeys:
         command = self._gui.add_command(label, hotkey=hotkey, modifier=modifier)
 
         @command.on_trigger
-        def _(_: object) -> None:
-            self._attempt(action)
+        def _(event: viser.CommandEvent) -> None:
+            if action in (self._collapse, self._show_help):
+                self._attempt(lambda: action(event.client))  # type: ignore[call-arg]
+            else:
+                self._attempt(action)
 
         self._handles.append(command)
 
-    def _collapse(self) -> None:
-        self._collapsed = not self._collapsed
-        panel = self._gui.main_panel
-        if self._collapsed:
+    def _collapse(self, client: viser.ClientHandle | None = None) -> None:
+        """Show or hide the panel of one browser, or of all for None."""
+        browser = None if client is None else client.client_id
+        panel = self._gui.main_panel if client is None else client.gui.main_panel
+        self._toggled ^= {browser}
+        if (browser in self._toggled) != self._collapsed:
             panel.minimize()
         else:
             panel.expand()
 
-    def _show_help(self) -> None:
-        """Show the list of keys, or close it."""
-        if self._help is not None:
-            self._help.close()
-            self._help = None
+    def _show_help(self, client: viser.ClientHandle | None = None) -> None:
+        """Show the list of keys in one browser, or in all for None; or close it there."""
+        browser = None if client is None else client.client_id
+        if (shown := self._helps.pop(browser, None)) is not None:
+            shown.close()
             return
-        with self._gui.add_modal("Keys") as self._help:
-            self._gui.add_html(f"{_CLOSE}{keys_html(self._names)}")
-            on_click(self._gui.add_button("Close"), self._show_help)
+        gui = self._gui if client is None else client.gui
+        with gui.add_modal("Keys") as self._helps[browser]:
+            gui.add_html(f"{_CLOSE}{keys_html(self._names)}")
+            on_click(gui.add_button("Close"), lambda: self._show_help(client))
 
 
 def keys_html(names: Iterable[str]) -> str:

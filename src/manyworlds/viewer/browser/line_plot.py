@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 COLORS = ("#2684ff", "#e8590c", "#2f9e44", "#9c36b5", "#c92a2a", "#5c677d")
 """Colors of the lines of one plot, and thereby their largest number."""
+_CURSOR = "lab-plots"
 _HALF_NUMBER_PX = 8
 """Height of half a number at a tick, which may be at the edge of the plot [pixel]."""
 
@@ -62,6 +63,8 @@ class LinePlot:
             scales=_scales(np.zeros(1), least),
             axes=(x_axis, y_axis),
             legend={"show": len(lines) > 1},
+            # A pointer in one plot shows the same time in the others.
+            cursor={"sync": {"key": _CURSOR}},
             padding=(_HALF_NUMBER_PX, 24, below, 0),
             visible=visible,
         )

@@ -42,6 +42,9 @@
     try {
       const reply = await fetch("lab-news",
         {cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS)});
+      if (reply.status == 403)  // a token of its own, which this page does not have
+        return tell(`The ${noun} was started again`, "Open this page from the address that the " +
+          `${noun} has printed now: the one of this tab has the token of before.`);
       if (!reply.ok) throw new Error(reply.statusText);
       const news = await reply.json();
       if (start && news.start != start) return location.reload();
@@ -74,9 +77,14 @@
   // Viser's own panel is hidden until that of the page is there.
   const ready = new MutationObserver(() => {
     if (!document.querySelector("[data-lab-page]")) return;
-    root.classList.add("lab-ready");
+    setTimeout(collapse, FIT_MS);  // all of the panel comes together
     ready.disconnect();
   });
+  const collapse = () => {  // what is in the panel has begun to work by now
+    if (document.querySelector("[data-lab-collapsed]"))
+      document.querySelector("[data-dock-region-collapse=right]")?.click();
+    root.classList.add("lab-ready");
+  };
   ready.observe(root, {childList: true, subtree: true});
 
   // Only what a tab shows scrolls: it gets the height that the rest leaves. On a phone, where the

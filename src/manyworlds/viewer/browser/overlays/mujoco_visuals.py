@@ -89,6 +89,8 @@ class MujocoOverlays:
         parts: list[tuple[Shape, Instances]] = []
         if self.enabled:
             model = self._world.model
+            if self.option.flags[mujoco.mjtVisFlag.mjVIS_RANGEFINDER]:
+                mujoco.mj_sensorPos(model, self._world.data)  # rays are as long as they measure
             everything = int(mujoco.mjtCatBit.mjCAT_ALL)
             mujoco.mjv_updateScene(
                 model, self._world.data, self.option, None, self._camera, everything, self._scene

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import mujoco
 
+from manyworlds.viewer.browser.icon_row import Icon
+from manyworlds.viewer.browser.keys import KEYS
+
 _Flag = mujoco.mjtVisFlag
 OVERLAYS = {
     "contact_points": "Contact points",
@@ -19,6 +22,7 @@ OVERLAYS = {
     "actuators": "Actuators",
     "cameras": "Cameras",
     "lights": "Lights",
+    "rangefinders": "Rangefinders",
 }
 """Labels of the overlays, by name."""
 FLAGS = {
@@ -27,6 +31,7 @@ FLAGS = {
     "actuators": _Flag.mjVIS_ACTUATOR,
     "cameras": _Flag.mjVIS_CAMERA,
     "lights": _Flag.mjVIS_LIGHT,
+    "rangefinders": _Flag.mjVIS_RANGEFINDER,
 }
 """Flags of the overlays that MuJoCo's visualizer draws, by name."""
 FRAMES = {
@@ -46,6 +51,28 @@ OVERLAY_KEYS = {
     "com": ("com",),
 }
 """Overlays that an action of `keys.KEYS` switches, by its name; all follow the first."""
+_ICONS = {
+    "contact_points": "focus-centered",
+    "contact_forces": "arrow-up-circle",
+    "collision": "robot",
+    "other_collision": "wall",
+    "convex_hulls": "hexagon",
+    "joints": "3d-rotate",
+    "sites": "map-pin",
+    "tendons": "wave-sine",
+    "inertia": "weight",
+    "com": "crosshair",
+    "actuators": "engine",
+    "cameras": "camera",
+    "lights": "bulb",
+    "rangefinders": "ruler-measure",
+}
+
+
+def overlay_icons() -> dict[str, Icon]:
+    """Return the looks of the overlays' switches, with the keys that switch them, by name."""
+    keys = {name: KEYS[action].keys[0] for action, names in OVERLAY_KEYS.items() for name in names}
+    return {name: Icon(_ICONS[name], label, keys.get(name, "")) for name, label in OVERLAYS.items()}
 
 
 def frames_label(frame: int) -> str:

@@ -1,4 +1,4 @@
-"""Quantities that can be displayed and plotted: joints, actuators and sensors, with units."""
+"""Quantities to display and plot, with units: joints, sensors, actuators, contacts."""
 
 from __future__ import annotations
 
@@ -41,14 +41,17 @@ _UNITS = {
 _AXIS_UNITS = {"JOINTPOS": "", "JOINTVEL": "/s", "JOINTLIMITPOS": "", "JOINTLIMITVEL": "/s"}
 
 
+Source = Snapshot | mujoco.MjData
+
+
 @dataclass(frozen=True)
 class Quantity:
-    """Quantity that can be read from a snapshot."""
+    """Quantity that can be read from a snapshot, or from the data itself."""
 
     name: str
     unit: str
-    read: Callable[[Snapshot], np.ndarray]
-    """Returns its values, shape [n]."""
+    read: Callable[[Source], np.ndarray]
+    """Returns its values, shape [n]; those of contacts need the data."""
     group: str = ""
     """Type of a sensor, as MJCF names it; empty for other quantities."""
     id: int = -1
@@ -61,7 +64,7 @@ def joint_axis_unit(model: mujoco.MjModel, joint: int) -> str:
 
 
 def quantities(model: mujoco.MjModel) -> list[Quantity]:
-    """Return all quantities that can be plotted, joints first."""
+    """Return all quantities of a model, joints first."""
     found = []
     for joint in hinges_and_slides(model).tolist():
         name = model.joint(joint).name or f"joint {joint}"
@@ -77,7 +80,7 @@ def quantities(model: mujoco.MjModel) -> list[Quantity]:
         at = int(model.actuator_ctrladr[i])
         count = int(model.actuator_ctrlnum[i])
         found.append(Quantity(f"{name} control", "", lambda s, a=at, n=count: s.ctrl[a : a + n]))
-    return found
+    return found + _contacts(model)
 
 
 def sensors(model: mujoco.MjModel) -> list[Quantity]:
@@ -91,6 +94,31 @@ def sensors(model: mujoco.MjModel) -> list[Quantity]:
         found.append(Quantity(name, unit, lambda s, place=place: s.sensordata[place], group, i))
     groups = list(dict.fromkeys(quantity.group for quantity in found))
     return sorted(found, key=lambda quantity: groups.index(quantity.group))
+
+
+def _contacts(model: mujoco.MjModel) -> list[Quantity]:
+    """Return the number of contacts, and the normal force on each body that can collide."""
+    found = [Quantity("number of contacts", "", lambda s: np.array([float(s.ncon)]))]  # type: ignore[union-attr]
+    collides = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
+    for body in np.unique(model.geom_bodyid[collides]).tolist():
+        name = model.body(body).name or f"body {body}"
+        force = lambda s, body=body: np.array([_normal_force(model, s, body)])  # noqa: E731
+        found.append(Quantity(f"{name} contact force", "N", force))
+    return found
+
+
+def _normal_force(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float:
+    """Return the sum of the normal forces of a body's contacts [N]."""
+    if not data.ncon:
+        return 0.0
+    geoms = data.contact.geom
+    own = ((model.geom_bodyid[geoms] == body) & (geoms >= 0)).any(axis=1)
+    force = np.zeros(6)
+    total = 0.0
+    for contact in np.flatnonzero(own).tolist():
+        mujoco.mj_contactForce(model, data, contact, force)
+        total += float(force[0])
+    return total
 
 
 def _sensor_unit(model: mujoco.MjModel, sensor: int) -> str:
