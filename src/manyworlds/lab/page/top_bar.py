@@ -37,7 +37,7 @@ DRIVERS = {
 }
 """Labels of steppers, by name; the others are shown by their names."""
 POLICY_DRIVERS = {
-    "physics": "Policy runs in plain MuJoCo (deployment check)",
+    "physics": "policy in plain MuJoCo",
     ENVIRONMENT: "Policy runs in the task's environment",
     "timeline": DRIVERS["timeline"],
 }
