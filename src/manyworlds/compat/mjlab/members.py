@@ -246,7 +246,12 @@ MEMBERS: dict[str, dict[str, object]] = {
     "manyworlds.entity.data:EntityData": {
         name: write for name, write in vars(_DataWriters).items() if name.startswith("write_")
     },
-    "manyworlds.entity.entity:Entity": {"clear_state": _clear_state},
+    "manyworlds.entity.entity:Entity": {
+        "clear_state": _clear_state,
+        "_builtin_group": _Computed(lambda self: self._actuator_groups.builtin_group),
+        "_fused_actuator_group": _Computed(lambda self: self._actuator_groups.fused_group),
+        "_custom_actuators": _Computed(lambda self: self._actuator_groups.custom),
+    },
     "manyworlds.envs.manager_based_rl_env:ManagerBasedRlEnv": {
         "__init_subclass__": classmethod(_call_reset_idx),
         "_reset_idx": _reset_idx,
