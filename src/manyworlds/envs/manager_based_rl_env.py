@@ -230,7 +230,7 @@ class ManagerBasedRlEnv(Stateful):
         self.load_managers()
         self._define_spaces()
         self.event_manager.apply("startup")
-        self.reset()
+        ManagerBasedRlEnv.reset(self)  # a subclass is not complete yet
         warn_of_doubts(self)
         others = (self.sim, self.sim.data, self.sim.model)
         self._unsaved_state = UnsavedState(self, "env", self.sim.bound_tensors, others)

@@ -187,11 +187,15 @@ def _reserved(
     if ranks.is_distributed:
         yield None
         return
+    missing = [folder for folder in (log_root, *log_root.parents) if not folder.exists()]
     run = RunFolder.reserve(log_root, rl_cfg.experiment_name, rl_cfg.run_name)
     try:
         yield run
     finally:
         run.remove_unless_begun()
+        for folder in missing:
+            with contextlib.suppress(OSError):  # it is not empty
+                folder.rmdir()
 
 
 def _shared_folder(ranks: Ranks, log_root: Path, rl_cfg: RslRlBaseRunnerCfg) -> RunFolder:
@@ -210,7 +214,7 @@ def _make_runner(
     env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlBaseRunnerCfg,
     device: str | None,
-    run: RunFolder | None,
+    run: RunFolder | None = None,
 ) -> OnPolicyRunner:
     """Make the worlds of this process, and a runner on the learner's device.
 

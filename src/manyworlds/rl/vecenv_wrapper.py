@@ -9,6 +9,7 @@ import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.overrides import overrides
 
 require_extra("rsl_rl", "train")
 from rsl_rl.env import VecEnv  # noqa: E402
@@ -40,6 +41,8 @@ class RslRlVecEnvWrapper(VecEnv):
         """Time of all steps so far [s]."""
         self.mirror: EnvSymmetry | None = None
         """Mirror images of observations and actions, if learning uses them."""
+        if overrides(self.unwrapped, ManagerBasedRlEnv, "reset", "_reset_worlds"):
+            env.reset()  # which the constructor of the environment does by its own method
 
     @property
     def cfg(self) -> ManagerBasedRlEnvCfg:

@@ -324,6 +324,53 @@ def test_an_environment_of_ones_own(cfg):
     env.close()
 
 
+def test_an_environment_that_extends_resets(cfg):
+    """Start all new episodes by an own `_reset_idx`, those of single worlds, too."""
+    from mjlab.envs import ManagerBasedRlEnv
+    from mjlab.rl import RslRlVecEnvWrapper
+
+    class Env(ManagerBasedRlEnv):
+        def __init__(self, cfg, device: str, **options) -> None:
+            super().__init__(cfg, device, **options)
+            self.started = torch.zeros(self.num_envs, device=self.device)
+            self.calls: list[list[int]] = []
+            self.resets = 0
+
+        def reset(self, *, seed=None, env_ids=None, options=None):
+            self.resets += 1
+            return super().reset(seed=seed, env_ids=env_ids, options=options)
+
+        def _reset_idx(self, env_ids: torch.Tensor | None = None) -> None:
+            super()._reset_idx(env_ids)
+            self.started[env_ids] += 1
+            self.calls.append(env_ids.tolist())
+            self.extras["log"]["Own/started"] = self.started.mean()
+
+    class Derived(Env):
+        pass
+
+    cfg = copy.deepcopy(cfg)
+    cfg.episode_length_s = 0.06
+    env = Derived(cfg, device="cpu")
+    _, extras = env.reset()
+    assert env.calls == [[0, 1, 2]] and extras["log"]["Own/started"] == 1.0
+    assert env.resets == 1
+    env.reset(env_ids=torch.tensor([2]))
+    for _ in range(3):
+        _, _, _, truncated, extras = env.step(torch.zeros(3, 2))
+    assert truncated.all() and env.calls == [[0, 1, 2], [2], [0, 1, 2]]
+    assert any(name.startswith("Episode_Termination/") for name in extras["log"])
+    env._reset_idx(torch.tensor([1]))
+    assert env.started.tolist() == [2.0, 3.0, 3.0] and env.episode_length_buf[1] == 0
+    RslRlVecEnvWrapper(env)
+    assert env.resets == 3 and env.calls[-1] == [0, 1, 2]
+    plain = ManagerBasedRlEnv(cfg, device="cpu")
+    plain.reset()
+    plain._reset_idx(torch.tensor([0]))
+    for each in (env, plain):
+        each.close()
+
+
 def test_worlds_that_the_program_resets(cfg):
     """Step without automatic resets, and reset the worlds that ended."""
     cfg = copy.deepcopy(cfg)

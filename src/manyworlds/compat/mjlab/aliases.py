@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from manyworlds.compat.mjlab import absent_packages, members, signatures
+from manyworlds.compat.mjlab import absent_packages, members, signatures, stand_ins
 from manyworlds.compat.mjlab.names import MODULES, NAMES, TASKS, remedy
 from manyworlds.tasks import registry
 from manyworlds.utils.extras import MissingExtraError, is_installed
@@ -68,6 +68,7 @@ def uninstall() -> None:
             registry.unregister_task(task_id)
     members.detach()
     signatures.detach()
+    stand_ins.detach()
     for name in [name for name in sys.modules if _is_alias(name)]:
         del sys.modules[name]
 
@@ -169,6 +170,7 @@ def _attach() -> None:
     """Give classes that were imported meanwhile their members and earlier signatures."""
     members.attach()
     signatures.attach()
+    stand_ins.attach()
 
 
 def _is_alias(name: str) -> bool:

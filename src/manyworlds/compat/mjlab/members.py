@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.scene import Scene
     from manyworlds.sensor import ContactSensor
-    from manyworlds.validation.worlds import EnvIds
+    from manyworlds.validation.worlds import EnvIds, Worlds
 
 
 class _Computed:
@@ -78,6 +78,32 @@ def _clear_state(self: Entity, env_ids: EnvIds = None) -> None:
     """Clear targets, wrenches and actuators in some worlds; deprecated: call `reset`."""
     warnings.warn("Entity.clear_state is deprecated: call reset.", DeprecationWarning, 2)
     self.reset(env_ids)
+
+
+def _reset_idx(self: Any, env_ids: EnvIds = None) -> None:
+    """Start new episodes in the given worlds; a subclass may extend it."""
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.validation.worlds import Worlds
+
+    worlds = Worlds.of(env_ids, self.num_envs, self.device).ascending
+    arguments = self.__dict__.pop("_resetting", (worlds, worlds))
+    ManagerBasedRlEnv._reset_worlds(self, *arguments)
+
+
+def _call_reset_idx(cls: type[Any], **options: object) -> None:
+    """Let a subclass of the environment that extends `_reset_idx` start new episodes by it."""
+    from manyworlds.envs import ManagerBasedRlEnv
+
+    def reset_worlds(self: Any, worlds: Worlds, ended: Worlds, seed: int | None = None) -> None:
+        if not self.obs_buf:  # the subclass is not complete yet
+            ManagerBasedRlEnv._reset_worlds(self, worlds, ended, seed)
+            return
+        self._resetting = (worlds, ended, seed)
+        self._reset_idx(worlds.ids)
+
+    super(ManagerBasedRlEnv, cls).__init_subclass__(**options)  # type: ignore[misc]
+    if "_reset_idx" in vars(cls):
+        cls._reset_worlds = reset_worlds
 
 
 def _class_term_cfgs(manager: EventManager) -> list[EventTermCfg]:
@@ -220,7 +246,16 @@ MEMBERS: dict[str, dict[str, object]] = {
     "manyworlds.entity.data:EntityData": {
         name: write for name, write in vars(_DataWriters).items() if name.startswith("write_")
     },
-    "manyworlds.entity.entity:Entity": {"clear_state": _clear_state},
+    "manyworlds.entity.entity:Entity": {
+        "clear_state": _clear_state,
+        "_builtin_group": _Computed(lambda self: self._actuator_groups.builtin_group),
+        "_fused_actuator_group": _Computed(lambda self: self._actuator_groups.fused_group),
+        "_custom_actuators": _Computed(lambda self: self._actuator_groups.custom),
+    },
+    "manyworlds.envs.manager_based_rl_env:ManagerBasedRlEnv": {
+        "__init_subclass__": classmethod(_call_reset_idx),
+        "_reset_idx": _reset_idx,
+    },
     "manyworlds.managers.command_manager:CommandTerm": {
         "__init_subclass__": classmethod(adapt_command),
     },

@@ -121,7 +121,7 @@ def _adapting_new(base: type) -> Callable[..., object]:
     """Return a `__new__` that lets the constructor of a derived class take earlier names."""
 
     @functools.wraps(base.__init__)  # whose signature is that of the class
-    def new(cls: type, *args: object, **kwargs: object) -> object:
+    def new(cls: type, /, *args: object, **kwargs: object) -> object:
         if _adapting[base]:
             owner = next(each for each in cls.__mro__ if "__init__" in vars(each))
             if owner not in _written:
@@ -134,7 +134,7 @@ def _adapting_new(base: type) -> Callable[..., object]:
 
 def _with_present_names(init: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(init)
-    def initialize(self: Any, *args: object, **kwargs: object) -> None:
+    def initialize(self: Any, /, *args: object, **kwargs: object) -> None:
         init(self, *args, **{_present_name(self, name): kwargs[name] for name in kwargs})
 
     return initialize
