@@ -77,7 +77,7 @@ def test_commands_rewards_and_ends_are_shown(open_task_page):
     page = open_task_page("Velocity-Flat-Quadruped", reach=0.1, episode_s=0.2)
     part, stepper = page.parts["TaskPart"], page.lab.environment
     text = html.unescape(page.parts["TopBar"].status.content)
-    assert "Policy runs in the task's environment" in text
+    assert "Policy in the task's environment" in text
     part.request_action("gui_reset")
     part.request(requests.SteerCommand("twist", (0.5, 0.0, 0.25)))
     show(page, 2)

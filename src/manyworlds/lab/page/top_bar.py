@@ -37,8 +37,8 @@ DRIVERS = {
 }
 """Labels of steppers, by name; the others are shown by their names."""
 POLICY_DRIVERS = {
-    "physics": "policy in plain MuJoCo",
-    ENVIRONMENT: "Policy runs in the task's environment",
+    "physics": "Policy in plain MuJoCo",
+    ENVIRONMENT: "Policy in the task's environment",
     "timeline": DRIVERS["timeline"],
 }
 """Sentences about what steps the world of a policy, by name of the stepper."""
