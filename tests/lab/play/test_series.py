@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from manyworlds.lab.play import series
 from manyworlds.lab.play.series import thin_out
 from tests.lab.task.test_env_stepper import open_task
 
@@ -17,9 +18,9 @@ def test_a_series_has_each_step_from_its_first_reading(lab):
     for _ in range(30):
         lab.loop.iterate_once()
         states.append(lab.snapshot.qvel[1])
-    series = lab.series.read(["elbow velocity"], 60.0)["elbow velocity"]
-    np.testing.assert_array_equal(series["values"][:, 0], states)
-    assert series["times"][-1] == lab.snapshot.time
+    kept = lab.series.read(["elbow velocity"], 60.0)["elbow velocity"]
+    np.testing.assert_array_equal(kept["values"][:, 0], states)
+    assert kept["times"][-1] == lab.snapshot.time
     recent = lab.series.read(["elbow velocity"], 0.01)["elbow velocity"]
     assert recent["times"][0] >= lab.snapshot.time - 0.0101
 
@@ -62,6 +63,15 @@ def test_an_unknown_quantity_is_refused(lab):
     """Ask for a wrong name: the error names one that is near."""
     with pytest.raises(KeyError, match="elbow position"):
         lab.series.read(["elbow positon"], 1.0)
+
+
+def test_series_are_bounded(lab, monkeypatch):
+    """Refuse to keep more quantities than the most, so that programs do not slow the steps."""
+    monkeypatch.setattr(series, "_MOST_SERIES", 2)
+    lab.series.read(["elbow position", "elbow velocity"], 60.0)
+    lab.series.read(["elbow position"], 60.0)
+    with pytest.raises(ValueError, match="2 quantities are kept after each step"):
+        lab.series.read(["number of contacts"], 60.0)
 
 
 def test_thinning_keeps_extremes():

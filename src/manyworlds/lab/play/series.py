@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LONGEST_S = 60.0
 """Longest time that can be read [s]."""
 _MOST_ROWS = 120_000  # of a series; half of them stay
+_MOST_SERIES = 64
 _IDLE_S = 60.0  # a series that nobody reads for so long ends
 _SHOWN = ("timeline", "replay")
 """Names of steppers that show states of the past."""
@@ -91,6 +92,7 @@ class StepSeries:
 
         Raises:
             KeyError: the world has no such quantity.
+            ValueError: too many quantities are read.
         """
 
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, dict[str, np.ndarray]]:
@@ -121,6 +123,11 @@ class StepSeries:
         known = self.quantities()
         if name not in known:
             raise KeyError(f"There is no quantity '{name}' to plot{near(name, known)}")
+        if len(self._series) == _MOST_SERIES:
+            raise ValueError(
+                f"Cannot keep '{name}': {_MOST_SERIES} quantities are kept after each step, the "
+                f"most; those that nobody reads for {_IDLE_S:.0f} s end."
+            )
         quantity = known[name]
         values = quantity.read(data)
         series = Series(quantity, len(values))
