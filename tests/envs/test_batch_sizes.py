@@ -105,7 +105,20 @@ def assert_same(some: list[dict[str, torch.Tensor]], others: list[dict[str, torc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", sorted(BUILTIN_TASKS), indirect=True)
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Cartpole-Swingup",
+        "Lift-Cube-Arm",
+        "Multi-Cube-Seg-Arm",
+        "Push-Variants",
+        "Reach",
+        "Tracking-Flat-Humanoid",
+        "Velocity-Flat-G1",
+        "Velocity-Rough-Quadruped",
+    ],
+    indirect=True,
+)
 def test_masks_name_the_same_worlds_as_ids(task, motion_file):
     """Step with worlds named by masks of fixed shape, and by ids: the same, bit for bit."""
     cfg = config(task, 6, motion_file)

@@ -64,10 +64,8 @@ def step(env: ManagerBasedRlEnv, action: float = 0.0):
     "task",
     [
         "Cartpole-Balance",
-        "Velocity-Flat-Quadruped",
         "Velocity-Rough-Quadruped",
         "Push-Variants",
-        "Reach",
         "Lift-Cube-Arm",
         "Tracking-Flat-Humanoid",
     ],
