@@ -35,7 +35,7 @@ _COPY = "copies values from the host"
 _DRAW = "draws from a generator of torch"
 _IDS = "takes ids of worlds, for which the host waits"
 _BRANCH = "makes other operations in some steps than in others"
-_STEP = ManagerBasedRlEnv.substeps.__code__
+_STEP = ManagerBasedRlEnv.on_device.__code__
 _ALLOWED = (Worlds.__init__.__code__, ManagerBasedRlEnv._tell.__code__)
 """Code that reads ids on CPUs alone, and what the host reads when a step is complete."""
 _FOR_TERM = Worlds.for_term.__code__
