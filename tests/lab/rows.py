@@ -69,7 +69,7 @@ ROWS = NETWORK_ROWS | {
     "C9": "lab/loop/test_physics_loop.py::test_worlds_begin_as_they_are_told",
     "C10": (
         "cli/test_lab.py::test_headless_needs_no_viser "
-        "lab/page/test_keys.py::test_tab_hides_the_panel"
+        "lab/page/test_keys.py::test_a_key_hides_the_panel"
     ),
     "C11": (
         "lab/loop/test_physics_loop.py::test_worlds_begin_as_they_are_told "
@@ -222,7 +222,7 @@ ROWS = NETWORK_ROWS | {
         "lab/page/test_driving.py::test_launches_and_contacts_on_the_page "
         "lab/world/test_gallery.py::test_the_launcher_hits_the_humanoid"
     ),
-    "KTab": "lab/page/test_keys.py::test_tab_hides_the_panel",
+    "KTab": "lab/page/test_keys.py::test_a_key_hides_the_panel",
     "K-": "lab/page/test_browser.py::test_a_slider_moves_a_joint",
     # L
     "L1": (
@@ -394,14 +394,14 @@ ROWS = NETWORK_ROWS | {
     "Z9": "lab/page/test_page.py::test_a_hand_is_not_fought "
     "lab/page/test_page.py::test_sliders_tell_actuators",
     "Z10": "lab/page/test_page.py::test_read_outs_have_units "
-    "lab/page/test_page.py::test_plots_hold_ten_seconds",
+    "lab/page/test_page.py::test_plots_hold_each_step",
     "Z11": "lab/page/test_driving.py::test_the_table_of_bindings",
     "Z12": "lab/page/test_page.py::test_one_of_several_robots_is_chosen",
     "Z13": "lab/page/test_page.py::test_an_empty_world_has_a_page",
     "Z14": "lab/page/test_record.py::test_record_and_stop "
     "lab/page/test_page.py::test_the_page_follows_a_rebuilt_world",
     "Z15": "lab/page/test_browser.py::test_the_page_comes_back",
-    "Z16": "lab/page/test_keys.py::test_tab_hides_the_panel",
+    "Z16": "lab/page/test_keys.py::test_a_key_hides_the_panel",
     # AA
     "AA1": (
         "cli/test_validate.py::test_a_running_world_does_not_notice "

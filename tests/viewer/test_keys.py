@@ -50,6 +50,7 @@ def test_unknown_actions_are_refused():
         keys = PageKeys(server.gui, "training", {"frame": lambda: None})
         assert keys.names == {"frame", "panel", "help"} and set(keys.actions) == {
             "F",
+            "tab",
             "B",
             "H",
             "?",

@@ -104,7 +104,7 @@ class LabOptions:
     on_loss: Literal["hold", "zero"] = "hold"
     """Targets of robots after the controlling client is lost: unchanged, or zero."""
     collapsed: bool = False
-    """Hide the panel until B is pressed."""
+    """Hide the panel until Tab or B is pressed."""
     log_root: LogRoot = RUNS
     load: Load = ()
 

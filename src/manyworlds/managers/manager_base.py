@@ -427,7 +427,8 @@ def shape_or_type(value: object) -> tuple[int, ...] | str:
 
 def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEntityCfg]]:
     """Yield the parameters of a term that default to a `SceneEntityCfg`, if these are added."""
-    is_ours = getattr(func, "__module__", "").partition(".")[0] == "manyworlds"
+    module = getattr(func, "__module__", None) or ""  # None in code that `exec` runs
+    is_ours = module.partition(".")[0] == "manyworlds"
     if RULES[-1].keeps_params and not is_ours:
         return
     called = func

@@ -20,6 +20,7 @@ def test_keys(page):
         *"PNRFCHLOB?-=[]123456789",
         "space",
         "enter",
+        "tab",
         "ctrl+Z",
         "ctrl+Y",
         "ctrl+shift+Z",
@@ -106,7 +107,7 @@ def test_symbols_of_mujoco(page):
 
 
 def test_a_key_hides_the_panel(open_page, monkeypatch):
-    """Press B twice: the panel goes and comes back; it may be gone at first."""
+    """Press Tab or B twice: the panel goes and comes back; it may be gone at first."""
     page = open_page()
     done = []
     panel = type(page.server.gui.main_panel)

@@ -55,7 +55,7 @@ KEYS: dict[str, KeyBinding] = {
     "debug_shapes": KeyBinding(("D",), "Debug shapes: commands, goals, sensors"),
     "undo": KeyBinding(("ctrl+Z",), "Undo the last edit", ("lab",)),
     "redo": KeyBinding(("ctrl+shift+Z", "ctrl+Y"), "Redo the edit", ("lab",)),
-    "panel": KeyBinding(("B",), "Show or hide the panel", _ALL),
+    "panel": KeyBinding(("tab", "B"), "Show or hide the panel", _ALL),
     "help": KeyBinding(("H", "?"), "Show this list of keys", _ALL),
 }
 """All keys of all pages, by the name of their action."""
@@ -69,7 +69,7 @@ _CLOSE = '<button class="lab-close" aria-label="Close the list of keys">\u2715</
 _PRESS_ONCE = (
     '<img src="data:," style="display:none" onerror="window.pressOnce ||= '
     "(window.addEventListener('keydown', event => {"
-    "if (event.repeat && event.key.length == 1"
+    "if (event.repeat && (event.key.length == 1 || event.key == 'Tab')"
     " && !event.target.closest?.('input, textarea')) event.stopImmediatePropagation()"
     '}, true), true)">'
 )
