@@ -35,6 +35,10 @@ def config(task: str = "Cartpole-Balance") -> ManagerBasedRlEnvCfg:
     cfg.sim.engine = "warp"
     cfg.sim.nan_guard.enabled = False
     cfg.episode_length_s = 0.3
+    terrain = cfg.scene.terrain
+    if terrain is not None and terrain.terrain_generator is not None:
+        terrain.terrain_generator.num_rows = 2  # many geoms take long on a CPU
+        terrain.terrain_generator.num_cols = 2
     for command in cfg.commands.values():
         command.resampling_time_range = (0.05, 0.2)
     for event in cfg.events.values():
