@@ -201,8 +201,8 @@ def test_the_gizmo_moves_what_is_selected(page):
     np.testing.assert_allclose(lab.snapshot.xpos[4], [0.2, 0.4, 0.9], atol=1e-9)
 
 
-def test_joints_are_posed_while_paused(page):
-    """Turn a joint, lift and turn the ball; while time runs, there are no sliders."""
+def test_joints_are_posed(page):
+    """Turn a joint, lift and turn the ball; turn the joint again while time runs."""
     part, lab = page.parts["JointPosePart"], page.lab
     assert part.folder.visible
     give(part.sliders["elbow"], 0.7)
@@ -213,8 +213,10 @@ def test_joints_are_posed_while_paused(page):
     assert lab.snapshot.qpos[1] == 0.7 and lab.snapshot.qpos[4] == 1.2
     np.testing.assert_allclose(lab.snapshot.qpos[5:9], [np.sqrt(0.5), 0, 0, np.sqrt(0.5)])
     lab.play()
+    give(part.sliders["elbow"], -0.4)
     iterate_once(page)
-    assert not part.folder.visible
+    assert part.folder.visible
+    assert lab.snapshot.qpos[1] == pytest.approx(-0.4, abs=0.05)  # and then it falls
 
 
 def test_vertices_of_cloths_are_not_posed():

@@ -1,8 +1,9 @@
-"""Sliders that pose a robot's joints by hand while the world is paused."""
+"""Sliders that pose a robot's joints by hand."""
 
 from __future__ import annotations
 
 import math
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 _FREE = int(mujoco.mjtJoint.mjJNT_FREE)
+_FOLLOW_S = 0.5
+"""Time between two updates of the sliders while time runs [s]: a message for each joint."""
 _REACH_M = 1.0
 """Range of a slide without one, on each side [m]."""
 
@@ -29,7 +32,8 @@ class JointPosePart(PagePart):
 
     Joints without a name that move the vertices of a soft body have none: they are hundreds.
 
-    They are there while the world is paused: otherwise physics moves the joints.
+    While time runs, they set a joint once, and physics moves it on from there. A task's environment
+    has the joints to itself.
     """
 
     period = 0.1
@@ -37,6 +41,7 @@ class JointPosePart(PagePart):
     def __init__(self, ctx: PageContext) -> None:
         super().__init__(ctx)
         self._robot = ""
+        self._next = 0.0
         self.folder = ctx.gui.add_folder("Pose joints", expand_by_default=False, visible=False)
         with self.folder:
             self._section = Section(ctx.gui)
@@ -57,7 +62,7 @@ class JointPosePart(PagePart):
         ctx = self._ctx
         robots = ctx.lab.elements.robots
         robot = ctx.robot or next(iter(robots), "")
-        if not snapshot.paused or ctx.lab.environment is not None or robot not in robots:
+        if ctx.lab.environment is not None or robot not in robots:
             self.folder.visible = False
             return
         model = ctx.lab.model
@@ -65,6 +70,10 @@ class JointPosePart(PagePart):
             self._robot = robot
             self._build(model, robot)
         self.folder.visible = bool(self.sliders)
+        now = time.monotonic()
+        if not snapshot.paused and now < self._next:
+            return
+        self._next = now + _FOLLOW_S
         for joint in self._joints:
             name = name_of(model, "joint", joint)
             at = int(model.jnt_qposadr[joint])
@@ -87,7 +96,7 @@ class JointPosePart(PagePart):
                 kind = int(model.jnt_type[joint])
                 if robot not in (owners["jnt"][joint], owners["body"][model.jnt_bodyid[joint]]):
                     continue
-                short = name.removeprefix(prefix)
+                short = name.removeprefix(prefix).removesuffix("_joint")
                 if kind in _SINGLE:
                     low, high = _range(model, joint)
                     handle: Any = self._ctx.gui.add_slider(

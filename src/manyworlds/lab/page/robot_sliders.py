@@ -309,6 +309,7 @@ def _without_actuators(model: mujoco.MjModel) -> str:
             "Hold **Ctrl** (or Cmd) and drag a body with the right mouse button to pull it, with "
             "the left one to turn it; while the world is paused, the body moves with the mouse."
         )
+        ways.append("*Pose joints* in the tab *World* has a slider for each joint.")
     if model.nmocap:
         ways.append("Switch on *Mocap handles* in the tab *View* to move mocap bodies.")
     if model.nkey:
