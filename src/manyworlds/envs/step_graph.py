@@ -134,7 +134,7 @@ class StepGraph:
             assert read is not None  # masks name the worlds
             report, self._num_timers = read
             log = env.extras["log"]
-            self._logged = [name for name, value in log.items() if _is_number(value)]
+            self._logged = [name for name, value in log.items() if _is_number_on(env.device, value)]
             values = [log[name].float().reshape(()) for name in self._logged]
             self._log = torch.stack(values) if values else self._action.new_zeros(0)
         if not graph.has_run:
@@ -261,8 +261,9 @@ def _problem(env: ManagerBasedRlEnv) -> str | None:
     return None
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.numel() == 1 and value.device.type != "meta"
+def _is_number_on(device: torch.device, value: object) -> bool:
+    """Return True for a number on the device; others, as of curricula, are those of Python."""
+    return isinstance(value, torch.Tensor) and value.numel() == 1 and value.device == device
 
 
 def _copy(value: Any) -> Any:
