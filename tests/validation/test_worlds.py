@@ -235,6 +235,8 @@ def test_masks_are_put_together_and_taken_apart(first, second):
             left = a.without(b)
             ids = left.ids.tolist() if left is not None else []
             assert ids == sorted({*first} - {*second})
+        chosen = a.where(a.take(both_forms(second)[1].mask))
+        assert chosen.ids.tolist() == sorted({*first} & {*second})
 
 
 def test_terms_are_given_the_form_that_they_take():

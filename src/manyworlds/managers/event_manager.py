@@ -361,10 +361,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         """Return the given worlds whose last event is old enough; ids wait for the device."""
         last = self._last_step[name]
         waited = step - worlds.take(last) >= self._terms[name].min_step_count_between_reset
-        if worlds.is_masked:
-            ready = Worlds.masked(worlds.mask & waited)
-        else:
-            ready = self._worlds(worlds.ids[waited])
+        ready = worlds.where(waited)
         ready.put(last, step)
         return ready
 

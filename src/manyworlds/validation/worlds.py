@@ -99,6 +99,16 @@ class Worlds:
             ids = torch.cat([self.ids, other.ids])
         return Worlds(ids, self.num_envs, self.device)
 
+    def where(self, chosen: torch.Tensor) -> Worlds:
+        """Return those of these worlds that are chosen.
+
+        Args:
+            chosen: a boolean for each row of `take`.
+        """
+        if self.is_masked:
+            return Worlds.masked(self.mask & chosen)
+        return Worlds(self.ids[chosen], self.num_envs, self.device)
+
     def without(self, other: Worlds) -> Worlds | None:
         """Return these worlds without others; None if none are left, as far as the host knows."""
         if other is self or other.is_all:

@@ -9,7 +9,7 @@ import torch
 
 from manyworlds.managers.event_manager import EpisodeEvent, EventTermCfg
 from manyworlds.managers.manager_base import EventFunc, TensorFunc
-from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
+from manyworlds.validation.worlds import EnvIds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -91,10 +91,7 @@ class reset_to_start_states(EpisodeEvent):  # noqa: N801
         drawn = self.random.choice(self.shares, worlds)
         worlds.put(self._kind, drawn)
         for index, start in enumerate(kinds.values()):
-            if worlds.is_masked:
-                chosen = Worlds.masked(worlds.mask & (drawn == index))
-            else:
-                chosen = self._worlds(worlds.ids[drawn == index])
+            chosen = worlds.where(drawn == index)
             given: Any = None
             if chosen:
                 given = chosen.for_call(start)

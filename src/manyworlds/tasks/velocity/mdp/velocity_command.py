@@ -14,7 +14,7 @@ from manyworlds.managers.symmetry import Reflection
 from manyworlds.utils.math import dot, wrap_to_pi
 from manyworlds.utils.overrides import overrides
 from manyworlds.validation.host_reads import reads_are_free
-from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
+from manyworlds.validation.worlds import EnvIds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -311,14 +311,11 @@ class UniformVelocityCommand(CommandTerm):
             given: Any = worlds.for_call(self._update_command)
             if given is not None:
                 self._update_command(given)
-            if worlds.is_masked:
-                chosen = Worlds.masked(worlds.mask & chosen)
-            else:
-                chosen = self._worlds(worlds.ids[chosen])
-            x, y, turning = chosen.take(self.command).unbind(1)
+            moving = worlds.where(chosen)
+            x, y, turning = moving.take(self.command).unbind(1)
             zero = torch.zeros_like(x)
             velocity = torch.stack([x, y, zero, zero, zero, turning], dim=1)
-            self.robot.write_root_link_velocity_b_to_sim(velocity, chosen)
+            self.robot.write_root_link_velocity_b_to_sim(velocity, moving)
         return log
 
     @takes_worlds
