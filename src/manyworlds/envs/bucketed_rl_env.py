@@ -14,7 +14,7 @@ import torch
 
 from manyworlds.envs.buckets import assign_buckets, blame_bucket, bucket_cfgs, rows_of
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.envs.types import SubstepStage, VecEnvObs, VecEnvStepReturn
+from manyworlds.envs.types import Extras, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.sim import choose_device
 from manyworlds.sim.diagnostics.status import quiet_mujoco
 from manyworlds.utils.devices import usable_cores
@@ -200,7 +200,7 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         seed: int | None = None,
         env_ids: EnvIds = None,
         options: dict[str, object] | None = None,
-    ) -> tuple[VecEnvObs, dict[str, Any]]:
+    ) -> tuple[VecEnvObs, Extras]:
         """Start new episodes; see `ManagerBasedRlEnv.reset`."""
         if seed is not None:
             self.seed_used = seed

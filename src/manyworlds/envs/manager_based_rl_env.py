@@ -18,7 +18,7 @@ from manyworlds.envs.build_notes import warn_of_doubts
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
 from manyworlds.envs.mdp.events import reset_scene_to_default
 from manyworlds.envs.step_graph import StepGraph, captured
-from manyworlds.envs.types import StepObserver, SubstepStage, VecEnvObs, VecEnvStepReturn
+from manyworlds.envs.types import Extras, StepObserver, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.managers import (
     ActionManager,
     ActionTermCfg,
@@ -342,8 +342,8 @@ class ManagerBasedRlEnv(Stateful):
         *,
         seed: int | None = None,
         env_ids: EnvIds = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[VecEnvObs, dict[str, Any]]:
+        options: dict[str, object] | None = None,
+    ) -> tuple[VecEnvObs, Extras]:
         """Start new episodes.
 
         The log describes the episodes that end: those of worlds that have stepped since their last
