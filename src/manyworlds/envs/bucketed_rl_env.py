@@ -142,7 +142,7 @@ class BucketedRlEnv(ManagerBasedRlEnv):
 
     @property
     def physics_time(self) -> float:
-        """Time of the physics steps of all control steps and buckets so far [s]."""
+        """Time of physics steps so far [s], without what passes while terms are computed."""
         return sum(part.env.physics_time for part in self._parts)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pkgutil
+import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -573,9 +574,7 @@ class ManagerBasedRlEnv(Stateful):
             if self.physics_pool is None:
                 self.sim.step(self.cfg.decimation, refresh=True)
             else:
-                self.sim.launch(self.physics_pool, self.cfg.decimation, refresh=True)
-                yield "launched"
-                self.sim.finish()
+                yield from self._launch(self.physics_pool, self.cfg.decimation, refresh=True)
             self.scene.update(self.step_dt)
             return
         for substep in range(done, self.cfg.decimation):
@@ -589,9 +588,7 @@ class ManagerBasedRlEnv(Stateful):
             if self.physics_pool is None or not merge:
                 self.sim.step(refresh=refresh)
             else:
-                self.sim.launch(self.physics_pool, 1, refresh=refresh)
-                yield "launched"
-                self.sim.finish()
+                yield from self._launch(self.physics_pool, 1, refresh)
             if self._needs_substeps:
                 self.scene.update(self.physics_dt)
                 if self.metrics_manager.needs_substeps:
@@ -599,6 +596,14 @@ class ManagerBasedRlEnv(Stateful):
             elif last:
                 self.scene.update(self.step_dt)
             yield "physics"
+
+    def _launch(self, pool: Executor, nsubsteps: int, refresh: bool) -> Iterator[SubstepStage]:
+        """Make physics steps on a thread, during which the caller may do other work."""
+        self.sim.launch(pool, nsubsteps, refresh=refresh)
+        began = time.perf_counter()
+        yield "launched"
+        self._physics_timer.leave_out(time.perf_counter() - began)
+        self.sim.finish()
 
     def get_observations(self) -> VecEnvObs:
         """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
