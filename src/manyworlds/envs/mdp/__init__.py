@@ -43,6 +43,11 @@ from manyworlds.envs.mdp.events import (
     reset_scene_to_default,
     resolve_env_ids,
 )
+from manyworlds.envs.mdp.joint_tokens import (
+    JOINT_TOKEN_COLUMNS,
+    JOINT_TOKEN_SIZE,
+    joint_tokens,
+)
 from manyworlds.envs.mdp.metrics import (
     mean_action_acc,
 )
@@ -88,6 +93,8 @@ from manyworlds.envs.mdp.terminations import (
 )
 
 __all__ = [
+    "JOINT_TOKEN_COLUMNS",
+    "JOINT_TOKEN_SIZE",
     "BaseAction",
     "BaseActionCfg",
     "DifferentialIKAction",
@@ -132,6 +139,7 @@ __all__ = [
     "joint_acc_l2",
     "joint_pos_limits",
     "joint_pos_rel",
+    "joint_tokens",
     "joint_torques_l2",
     "joint_vel_l2",
     "joint_vel_rel",
