@@ -33,7 +33,8 @@ def plain(seed: int, name: str, world: int, number: int) -> float:
 
 def stream(num_envs: int = 8, seed: int = 3, first_world: int = 0) -> RandomStream:
     """Return a stream of a batch."""
-    return WorldRandom(num_envs, "cpu", seed, first_world).stream("events/push")
+    ids = range(first_world, first_world + num_envs)
+    return WorldRandom(num_envs, "cpu", seed, ids).stream("events/push")
 
 
 @pytest.mark.parametrize("seed", [0, 3, -1, 2**63 - 1, -(2**63)])
@@ -131,7 +132,7 @@ def test_draws_that_concern_some_worlds_alone():
 
 def test_shared_numbers_are_those_of_every_batch():
     """Share numbers between worlds: they are the same in every batch, and saved as shared."""
-    random = WorldRandom(6, "cpu", seed=3, first_world=4)
+    random = WorldRandom(6, "cpu", seed=3, world_ids=range(4, 10))
     drawn = random.stream("clock", shared=True).uniform(shape=(3,))
     alone = WorldRandom(1, "cpu", seed=3)
     assert torch.equal(alone.stream("clock", shared=True).uniform(shape=(3,)), drawn)
@@ -143,7 +144,7 @@ def test_shared_numbers_are_those_of_every_batch():
 
 def test_a_state_continues():
     """Save and load: streams continue, those that were not saved begin again, a seed restarts."""
-    random = WorldRandom(4, "cpu", seed=5, first_world=10)
+    random = WorldRandom(4, "cpu", seed=5, world_ids=range(10, 14))
     random.stream("a").uniform(shape=(3,))
     state = random.state_dict()
     expected = random.stream("a").normal(shape=(2,))
@@ -159,7 +160,7 @@ def test_a_state_continues():
 
 def stream_of(seed: int, first_world: int) -> RandomStream:
     """Return the stream `a` of four worlds."""
-    return WorldRandom(4, "cpu", seed, first_world).stream("a")
+    return WorldRandom(4, "cpu", seed, range(first_world, first_world + 4)).stream("a")
 
 
 def test_the_state_of_one_world_continues_alone():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pkgutil
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -159,6 +160,7 @@ class ManagerBasedRlEnv(Stateful):
         "attached_states",
         "resetting",
         "_not_finite",
+        "physics_pool",
         "step_graph",
     )
 
@@ -225,6 +227,9 @@ class ManagerBasedRlEnv(Stateful):
         reverse one."""
         self.attached_states: dict[str, HasState] = {}
         """Objects that are saved with the environment, by name; see `attach_state`."""
+        self.physics_pool: Executor | None = None
+        """Threads on which physics steps run, while others work with other environments: `substeps`
+        with `merge` yields "launched" meanwhile. None for the thread that calls."""
         self.step_graph: StepGraph | None = None
         """Captured control step; None where Python makes each one."""
         self.load_managers()
@@ -408,9 +413,6 @@ class ManagerBasedRlEnv(Stateful):
                 nan_policy "error" is not finite.
             RuntimeError: without auto_reset, a finished world was not reset.
         """
-        if not self.cfg.auto_reset and self._must_reset.numpy().any():
-            worlds = np.flatnonzero(self._must_reset.numpy()).tolist()
-            raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
         for _ in self.substeps(action, merge=True):
             pass  # nobody looks between the physics steps
         return (
@@ -437,12 +439,15 @@ class ManagerBasedRlEnv(Stateful):
                 control step of a loaded state, which includes the processed actions.
             done: number of physics steps that were made before that state was saved.
             merge: whether to make all physics steps in one call of the engine, without yielding,
-                if nothing is computed between them.
+                if nothing is computed between them, and to require that finished worlds were reset.
 
         Raises:
             ValueError: the action has the wrong shape or is not finite, or a term with the
                 nan_policy "error" is not finite.
         """
+        if merge and not self.cfg.auto_reset and self._must_reset.numpy().any():
+            worlds = np.flatnonzero(self._must_reset.numpy()).tolist()
+            raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
         self.extras = {"log": {}}
         observed = action is not None  # observers see whole control steps
         if action is not None:
@@ -565,7 +570,12 @@ class ManagerBasedRlEnv(Stateful):
         if merge and not self._needs_substeps:
             self.action_manager.apply_action()
             self.scene.write_data_to_sim()
-            self.sim.step(self.cfg.decimation, refresh=True)
+            if self.physics_pool is None:
+                self.sim.step(self.cfg.decimation, refresh=True)
+            else:
+                self.sim.launch(self.physics_pool, self.cfg.decimation, refresh=True)
+                yield "launched"
+                self.sim.finish()
             self.scene.update(self.step_dt)
             return
         for substep in range(done, self.cfg.decimation):
@@ -575,7 +585,13 @@ class ManagerBasedRlEnv(Stateful):
                 self.scene.write_data_to_sim()
             yield "controls"
             last = substep == self.cfg.decimation - 1
-            self.sim.step(refresh=last or self.scene.needs_refresh(self.physics_dt))
+            refresh = last or self.scene.needs_refresh(self.physics_dt)
+            if self.physics_pool is None or not merge:
+                self.sim.step(refresh=refresh)
+            else:
+                self.sim.launch(self.physics_pool, 1, refresh=refresh)
+                yield "launched"
+                self.sim.finish()
             if self._needs_substeps:
                 self.scene.update(self.physics_dt)
                 if self.metrics_manager.needs_substeps:

@@ -10,7 +10,7 @@ VecEnvObs = dict[str, "torch.Tensor"]
 """Observations by group, each of shape [num_envs, ...]; see `ObservationManager.compute`."""
 VecEnvStepReturn = tuple[VecEnvObs, "torch.Tensor", "torch.Tensor", "torch.Tensor", dict[str, Any]]
 """Observations, rewards, terminated, truncated, extras."""
-SubstepStage = Literal["controls", "physics"]
+SubstepStage = Literal["controls", "launched", "physics"]
 """Part of a physics step that has just been done; see `ManagerBasedRlEnv.substeps`."""
 
 

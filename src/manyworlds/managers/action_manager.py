@@ -29,6 +29,12 @@ class ActionTermCfg(ABC):
     """Name of the entity in the scene."""
     clip: dict[str, tuple[float, float]] | None = None
     """Bounds of processed actions, by regular expression on names of targets."""
+    pad_to: int | None = None
+    """Number of columns of the action vector that the term has; it reads the first ones, and the
+    others are stored as zero. None for as many as it reads. `BucketedRlEnv` sets it where buckets
+    have other numbers."""
+    optional: bool = False
+    """Leave the term out where the scene lacks the entity."""
 
     @abstractmethod
     def build(self, env: ManagerBasedRlEnv) -> ActionTerm:
@@ -58,6 +64,11 @@ class ActionTerm(ManagerTermBase):
         self._entity = env.scene.entity(cfg.entity_name)
 
     @property
+    def padded_dim(self) -> int:
+        """Width of the term's slice, with the columns that it does not read."""
+        return self.cfg.pad_to or self.action_dim
+
+    @property
     def sets(self) -> TargetColumns | None:
         """Targets that the term alone sets; None if unknown, as for terms that add to others."""
         return None
@@ -65,7 +76,7 @@ class ActionTerm(ManagerTermBase):
     @property
     @abstractmethod
     def action_dim(self) -> int:
-        """Width of the term's slice."""
+        """Number of columns that the term reads."""
 
     @property
     @abstractmethod
@@ -97,12 +108,17 @@ class ActionManager(BuiltTermManager[ActionTerm]):
         self._action = torch.zeros(shape, device=self.device)
         self._prev_action = torch.zeros_like(self._action)
         self._prev_prev_action = torch.zeros_like(self._action)
-        self._slices = self._action.split(self.action_term_dim, dim=1)
+        self._present: torch.Tensor | None = None
+        if any(term.padded_dim != term.action_dim for term in self._class_terms.values()):
+            self._present = self._read_columns()
+        parts = self._action.split(self.action_term_dim, dim=1)
+        terms = self._class_terms.values()
+        self._slices = [part[:, : t.action_dim] for part, t in zip(parts, terms, strict=True)]
 
     @property
     def action_term_dim(self) -> list[int]:
         """Width of each term's slice, in the order of the terms."""
-        return [term.action_dim for term in self._class_terms.values()]
+        return [term.padded_dim for term in self._class_terms.values()]
 
     @property
     def total_action_dim(self) -> int:
@@ -128,6 +144,28 @@ class ActionManager(BuiltTermManager[ActionTerm]):
     def prev_prev_action(self) -> torch.Tensor:
         """Action of the step before `prev_action`, shape [num_envs, total_action_dim]."""
         return self._prev_prev_action
+
+    def _read_columns(self) -> torch.Tensor:
+        """Return a mask of the columns of the action vector that terms read.
+
+        Raises:
+            ValueError: a term reads more columns than it has.
+        """
+        present: list[bool] = []
+        for name, term in self._class_terms.items():
+            unread = term.padded_dim - term.action_dim
+            if unread < 0:
+                raise ValueError(
+                    f"{self.kind} term '{name}' reads {term.action_dim} columns, but pad_to is "
+                    f"{term.padded_dim}: give at least {term.action_dim}."
+                )
+            present += [True] * term.action_dim + [False] * unread
+        return torch.tensor(present, device=self.device)
+
+    @property
+    def present(self) -> torch.Tensor | None:
+        """Mask of the columns that terms read, shape [total_action_dim]; None if they read all."""
+        return self._present
 
     def _warn_of_overlaps(self) -> None:
         """Warn of terms without effect, because a later one sets the same targets."""
@@ -158,7 +196,7 @@ class ActionManager(BuiltTermManager[ActionTerm]):
 
     def _tables(self) -> Iterable[TermTable]:
         rows = [
-            [i, name, type(term).__name__, term.action_dim]
+            [i, name, type(term).__name__, term.padded_dim]
             for i, (name, term) in enumerate(self._class_terms.items())
         ]
         yield self.kind, ("index", "name", "term", "width"), rows
@@ -189,6 +227,8 @@ class ActionManager(BuiltTermManager[ActionTerm]):
         self._prev_prev_action.copy_(self._prev_action)
         self._prev_action.copy_(self._action)
         self._action.copy_(action)
+        if self._present is not None:
+            self._action *= self._present
         for term, part in zip(self._class_terms.values(), self._slices, strict=True):
             term.process_actions(part)
 

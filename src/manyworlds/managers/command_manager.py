@@ -33,6 +33,8 @@ class CommandTermCfg(ABC):
     """Bounds of the time between two resamplings [s]."""
     debug_vis: bool = False
     """True to draw the command in viewers."""
+    optional: bool = False
+    """Leave the term out where the scene lacks the entity `entity_name`."""
 
     @abstractmethod
     def build(self, env: ManagerBasedRlEnv) -> CommandTerm:

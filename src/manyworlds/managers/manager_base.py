@@ -32,6 +32,10 @@ _SHORT.maxother = 200
 _SHORT.maxstring = 200
 
 
+class MissingElementsError(ValueError):
+    """Error of a term that selects what the scene does not have."""
+
+
 class TensorFunc(Protocol):
     """Function that computes a tensor for all worlds: `func(env, **params)`."""
 
@@ -68,6 +72,9 @@ class ManagerTermBaseCfg(Generic[FuncT]):
     `env=`."""
     params: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments; every `SceneEntityCfg` among them is resolved against the scene."""
+    optional: bool = field(default=False, kw_only=True)
+    """Leave the term out where the scene lacks what the parameters select: an entity, elements of
+    it, or the sensor `sensor_name`."""
 
 
 CfgT = TypeVar("CfgT", bound=ManagerTermBaseCfg)
@@ -254,8 +261,21 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         return {
             name: self._prepare(group + name, copy.deepcopy(term_cfg))
             for name, term_cfg in cfg.items()
-            if term_cfg is not None
+            if term_cfg is not None and not (term_cfg.optional and self._lacks(term_cfg.params))
         }
+
+    def _lacks(self, params: Mapping[str, object]) -> bool:
+        """Return whether the scene lacks what parameters select."""
+        scene = self._env.scene
+        sensor = params.get("sensor_name")
+        try:
+            if isinstance(sensor, str):
+                scene[sensor]
+            for entity_cfg in entity_cfgs(dict(params)):
+                copy.deepcopy(entity_cfg).resolve(scene)
+        except (KeyError, ValueError):
+            return True
+        return False
 
     def _prepare(self, name: str, term_cfg: CfgT) -> CfgT:
         func = term_cfg.func
@@ -272,7 +292,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
                     check_selection(func, key, value)
         except (KeyError, ValueError) as error:
             message = error.args[0] if error.args else error
-            raise ValueError(f"{self.kind} term '{name}': {message}") from None
+            raise MissingElementsError(f"{self.kind} term '{name}': {message}") from None
         if inspect.isroutine(func):
             self._check_params(name, func, term_cfg.params)
         self._begin_stream(name)
@@ -383,7 +403,7 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
         super().__init__(env)
         self._terms = self._class_terms
         for name, term_cfg in cfg.items():
-            if term_cfg is None:
+            if term_cfg is None or _is_left_out(term_cfg, env):
                 continue
             term_cfg = copy.deepcopy(term_cfg)
             self._begin_stream(name)
@@ -416,6 +436,14 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
         """
         term: Any = self.get_term(name)
         return term.cfg
+
+
+def _is_left_out(cfg: Any, env: ManagerBasedRlEnv) -> bool:
+    """Return whether a term is optional, and the scene lacks its entity."""
+    if not getattr(cfg, "optional", False):
+        return False
+    entity = getattr(cfg, "entity_name", None)
+    return entity is not None and entity not in env.scene.entities
 
 
 def shape_or_type(value: object) -> tuple[int, ...] | str:

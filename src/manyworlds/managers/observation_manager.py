@@ -43,7 +43,7 @@ class ObservationTermCfg(ManagerTermBaseCfg[TensorTerm]):
     """Configuration of an observation term.
 
     The values pass these stages in order: noise (if the group enables corruption), clip, scale, NaN
-    policy, delay, and history.
+    policy, delay, history, and padding.
     """
 
     func: TensorTerm
@@ -72,6 +72,9 @@ class ObservationTermCfg(ManagerTermBaseCfg[TensorTerm]):
     """Number of control steps to stack, oldest first; 0 for the current values without history."""
     flatten_history_dim: bool = True
     """Return a history as [num_envs, length * size] instead of [num_envs, length, ...]."""
+    pad_to: tuple[int, ...] | None = None
+    """Shape of one world's observation that zeros at its end fill, history included; None for its
+    own. `BucketedRlEnv` sets it where buckets have other shapes."""
 
 
 @dataclass

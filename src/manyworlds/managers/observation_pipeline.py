@@ -1,4 +1,4 @@
-"""Processing of one observation term: noise, clip, scale, NaN policy, delay and history."""
+"""Processing of one observation term: noise, clip, scale, NaN policy, delay, history, padding."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class NanStage:
 
 
 class ObservationPipeline(Stateful):
-    """Noise, clip, scale, NaN policy, delay and history of one term of one group.
+    """Noise, clip, scale, NaN policy, delay, history and padding of one term of one group.
 
     Args:
         where: name of the term in messages.
@@ -109,9 +109,12 @@ class ObservationPipeline(Stateful):
             shape = (cfg.history_length, *shape)
             if self._flatten:
                 shape = (math.prod(shape),)
-        self.shape: tuple[int, ...] = shape
+        self.own_shape: tuple[int, ...] = shape
+        """Shape of one world's values without padding."""
+        self.shape: tuple[int, ...] = cfg.pad_to or shape
         """Shape of one world's observation."""
-        remembers = self._delay is not None or self._history is not None
+        self._padding = _padding(where, shape, self.shape)
+        remembers = self._delay is not None or self._history is not None or bool(self._padding)
         self.works = remembers or bool(self._stages)
         """True if a call changes or stores the values."""
         self.copies = remembers or bool(self._noise or cfg.clip or cfg.scale is not None)
@@ -166,6 +169,8 @@ class ObservationPipeline(Stateful):
             value = self._history.buffer
             if self._flatten:
                 value = value.flatten(1)
+        if self._padding is not None:
+            value = torch.nn.functional.pad(value, self._padding)
         return value
 
     def reset(self, worlds: Worlds) -> None:
@@ -210,6 +215,25 @@ class ObservationPipeline(Stateful):
             self._delay.draw_from(random, f"{self._where}/delay")
         if cfg.history_length:
             self._history = CircularBuffer(cfg.history_length, num_envs, device)
+
+
+def _padding(where: str, own: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the argument of `torch.nn.functional.pad`; None if the shapes are equal.
+
+    Raises:
+        ValueError: values of the one shape do not fit into the other.
+    """
+    if own == shape:
+        return None
+    if len(own) != len(shape) or any(a > b for a, b in zip(own, shape, strict=True)):
+        raise ValueError(
+            f"{where} has values of shape {own}, which pad_to={shape} cannot hold: give as many "
+            "dimensions, and no smaller ones."
+        )
+    amounts: list[int] = []
+    for a, b in zip(reversed(own), reversed(shape), strict=True):  # the last dimension comes first
+        amounts += [0, b - a]
+    return tuple(amounts)
 
 
 def _scale(scale: tuple[float, ...] | float | torch.Tensor, sample: torch.Tensor) -> Stage:

@@ -84,7 +84,7 @@ class PlainActuators:
         """
         start = 0
         for name, term in self.actions.items():
-            raw = action[start : start + term["dim"]].astype(np.float32)
+            raw = action[start : start + len(term["targets"])].astype(np.float32)
             start += term["dim"]
             offset = (offsets or {}).get(name, term["offset"])
             target = np.asarray(offset, np.float32) + raw * np.asarray(term["scale"], np.float32)

@@ -248,7 +248,7 @@ def _describe_action(term: ActionTerm) -> Params:
     described = {
         "type": type(term).__name__,
         "entity": term.cfg.entity_name,
-        "dim": term.action_dim,
+        "dim": term.padded_dim,
         "config": _plain(term.cfg),
     }
     # Other processing of actions by a term is only available in its environment.

@@ -14,6 +14,7 @@ import mujoco
 import torch
 
 from manyworlds.entity import Entity, EntityCfg, VariantMetadata
+from manyworlds.entity.variants.assignment import Assignment
 from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
 from manyworlds.sim.views import DataView, ModelView
 from manyworlds.spec.edits import drop_options, export_spec
@@ -48,11 +49,14 @@ class SceneCfg:
     num_envs: int = 1
     """Number of parallel worlds."""
     first_world: int = 0
-    """Id of the first world, on which its origin and its random numbers depend. A process that has
-    some of the worlds of a batch gives the number of those before."""
+    """Place of the first world in a batch of which the scene has a part, such as the worlds of one
+    process: the number of worlds before."""
     total_envs: int | None = None
     """Number of worlds of that batch, over which variants and columns of the terrain are divided;
     None for `num_envs`."""
+    world_ids: tuple[int, ...] | None = None
+    """Id of each world, on which its origin and its random numbers depend; None counts from
+    `first_world`."""
     env_spacing: float = 2.0
     """Distance between the origins of neighboring worlds [m]; 0 puts them all in one place.
     A generated terrain determines the origins instead."""
@@ -69,6 +73,12 @@ class SceneCfg:
     kept_sensors: tuple[str, ...] | None = None
     """Names of the entities' own sensors that are kept, as in 'robot/imu'; None keeps all. MuJoCo
     computes all sensors of a model, read or not; those that are left out cannot be read."""
+    buckets: dict[str, SceneCfg] = field(default_factory=dict)
+    """Scenes of different topology by name, such as other robots, which share the `num_envs` worlds
+    of a `BucketedRlEnv`. They replace this scene; their own number of worlds is not read."""
+    bucket_assignment: Assignment = ()
+    """A weight for each bucket, the index of each world's bucket, or a function of the number of
+    worlds that returns the latter; empty for equal weights."""
 
 
 class Scene(Stateful):
@@ -98,14 +108,7 @@ class Scene(Stateful):
     `Simulation.set_sensor_context`."""
 
     def __init__(self, scene_cfg: SceneCfg, device: str | torch.device = "cpu") -> None:
-        check_count("SceneCfg.num_envs", scene_cfg.num_envs, 1, ": ask for one world or more")
-        check_count("SceneCfg.first_world", scene_cfg.first_world, 0, ": worlds count from 0")
-        last = scene_cfg.first_world + scene_cfg.num_envs
-        if scene_cfg.total_envs is not None and scene_cfg.total_envs < last:
-            raise ValueError(
-                f"SceneCfg.total_envs is {scene_cfg.total_envs}, but the scene has the worlds up "
-                f"to {last - 1}: give at least {last}."
-            )
+        world_ids = _world_ids(scene_cfg)
         check_tuple("SceneCfg.sensors", scene_cfg.sensors, SensorCfg)
         for name, entity_cfg in scene_cfg.entities.items():
             check_type(f"Entity '{name}'", entity_cfg, EntityCfg, "give EntityCfg(spec_fn=...).")
@@ -117,9 +120,9 @@ class Scene(Stateful):
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
         self.device = as_device(device)
-        self.random = WorldRandom(
-            self.num_envs, self.device, torch.initial_seed(), self.cfg.first_world
-        )
+        self.world_ids: tuple[int, ...] = world_ids
+        """Id of each world in the whole batch."""
+        self.random = WorldRandom(self.num_envs, self.device, torch.initial_seed(), world_ids)
         """Random numbers of the worlds."""
         self.entities = {}
         self.terrain = self._build_terrain()
@@ -439,6 +442,7 @@ class Scene(Stateful):
             env_spacing=self.cfg.env_spacing,
             first_world=self.cfg.first_world,
             total_envs=self.cfg.total_envs,
+            world_ids=self.world_ids,
         )
         terrain = TerrainEntity(cfg, self.device)
         self.entities[name] = terrain
@@ -528,7 +532,7 @@ class Scene(Stateful):
         spacing = self.cfg.env_spacing
         if fixed:
             spacing = 0.0
-        origins = spiral_origins(self.num_envs, spacing, self.cfg.first_world)
+        origins = spiral_origins(self.world_ids, spacing)
         return torch.as_tensor(origins, dtype=torch.float32, device=self.device)
 
     def _add_keyframe(self) -> None:
@@ -556,6 +560,36 @@ class Scene(Stateful):
         for value, count in zip(ctrl, self.spec.compile().actuator_ctrlnum.tolist(), strict=True):
             controls += [value, *[0.0] * (count - 1)][:count]
         return controls
+
+
+def _world_ids(scene_cfg: SceneCfg) -> tuple[int, ...]:
+    """Return the id of each world of a scene in the whole batch.
+
+    Raises:
+        ValueError: the scene has no world or several models, or its worlds do not fit the batch.
+    """
+    check_count("SceneCfg.num_envs", scene_cfg.num_envs, 1, ": ask for one world or more")
+    check_count("SceneCfg.first_world", scene_cfg.first_world, 0, ": worlds count from 0")
+    last = scene_cfg.first_world + scene_cfg.num_envs
+    if scene_cfg.total_envs is not None and scene_cfg.total_envs < last:
+        raise ValueError(
+            f"SceneCfg.total_envs is {scene_cfg.total_envs}, but the scene has the worlds up "
+            f"to {last - 1}: give at least {last}."
+        )
+    if scene_cfg.buckets:
+        raise ValueError(
+            f"SceneCfg.buckets has {len(scene_cfg.buckets)} scenes, but a Scene has one model: "
+            "build the environment with make_env(cfg), or take one scene of the buckets."
+        )
+    world_ids = scene_cfg.world_ids
+    if world_ids is None:
+        world_ids = tuple(range(scene_cfg.first_world, last))
+    if len(world_ids) != scene_cfg.num_envs:
+        raise ValueError(
+            f"SceneCfg.world_ids has {len(world_ids)} ids, but num_envs is "
+            f"{scene_cfg.num_envs}: give one id per world."
+        )
+    return world_ids
 
 
 def _adopt_sizes_and_looks(part: mujoco.MjSpec, whole: mujoco.MjSpec) -> None:

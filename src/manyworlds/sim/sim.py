@@ -7,6 +7,7 @@ import copy
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -264,6 +265,30 @@ class Simulation:
         if self._recorder is not None:
             stepper = self._recorder
         stepper.step(nsubsteps, refresh)
+        if self._outdated is not None:
+            self._set_outdated(None)
+        self._data.changed(self._everywhere)
+
+    def launch(self, pool: Executor, nsubsteps: int, *, refresh: bool = False) -> None:
+        """Begin `step` on a thread of a pool; `finish` completes it.
+
+        Nothing of this simulation may be read or written in between. A GPU, and a simulation whose
+        steps `nan_guard` records, take the steps at once.
+
+        Args:
+            pool: the threads.
+            nsubsteps: physics steps to take, with the inputs held constant.
+            refresh: see `step`.
+        """
+        self.finish()  # of a control step that was given up
+        if self._recorder is None:
+            self._ready_engine.step(nsubsteps, refresh, pool=pool)
+        else:
+            self._recorder.step(nsubsteps, refresh)
+
+    def finish(self) -> None:
+        """Wait for the steps that `launch` began."""
+        self._engine.finish()
         if self._outdated is not None:
             self._set_outdated(None)
         self._data.changed(self._everywhere)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -81,9 +81,11 @@ class TerrainEntityCfg(EntityCfg):
     not look at all of them in each step. Contact sensors, ray-cast sensors and exclusions of
     contacts that name the body "terrain" then take "world", with all other geoms of that body."""
     first_world: int = 0
-    """Id of the first world; a scene replaces it, too: see `SceneCfg`."""
+    """Place of the first world in the whole batch; a scene replaces it, too: see `SceneCfg`."""
     total_envs: int | None = None
     """Number of worlds of the whole batch; None for `num_envs`."""
+    world_ids: Sequence[int] | None = None
+    """Ids of the worlds, which determine their origins on a plane; None counts from 0."""
 
     def build(self) -> TerrainEntity:
         """Raise an error: a terrain needs a device.
@@ -211,7 +213,10 @@ class TerrainEntity(Entity):
             self.terrain_levels.zero_()
             self.terrain_types.zero_()
             cfg = self.cfg
-            origins = spiral_origins(cfg.num_envs, self.cfg.env_spacing, cfg.first_world)
+            ids = cfg.world_ids
+            if ids is None:
+                ids = range(cfg.first_world, cfg.first_world + cfg.num_envs)
+            origins = spiral_origins(ids, self.cfg.env_spacing)
             self.env_origins.copy_(self._new_tensor(origins))
             return
         self.terrain_origins = self._new_tensor(origins)

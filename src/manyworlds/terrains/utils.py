@@ -20,18 +20,17 @@ def lerp(bounds: tuple[float, float], share: float) -> float:
     return bounds[0] + share * (bounds[1] - bounds[0])
 
 
-def spiral_origins(num_envs: int, spacing: float, first_world: int = 0) -> np.ndarray:
-    """Return positions on a square spiral about the origin [m], shape [num_envs, 3].
+def spiral_origins(world_ids: Sequence[int], spacing: float) -> np.ndarray:
+    """Return positions on a square spiral about the origin [m], shape [n, 3].
 
     The position of a world depends on its id alone. Ring k has the worlds from (2k - 1)^2 on, on
     four sides of 2k worlds each.
 
     Args:
-        num_envs: number of worlds.
+        world_ids: ids of the n worlds.
         spacing: distance between neighbors [m].
-        first_world: id of the first world.
     """
-    world = np.arange(first_world, first_world + num_envs)
+    world = np.asarray(world_ids)
     ring = ((np.sqrt(world) + 1.0) / 2.0).astype(np.int64)
     side = np.maximum(2 * ring, 1)
     place = world - (2 * ring - 1).clip(0) ** 2
@@ -39,7 +38,7 @@ def spiral_origins(num_envs: int, spacing: float, first_world: int = 0) -> np.nd
     across = np.where(ring == 0, 0, ring)
     along = np.where(ring == 0, 0, along)
     sides = [place // side == k for k in range(4)]
-    origins = np.zeros((num_envs, 3))
+    origins = np.zeros((len(world), 3))
     origins[:, 0] = spacing * np.select(sides, [across, -along, -across, along])
     origins[:, 1] = spacing * np.select(sides, [along, across, -along, -across])
     return origins

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -232,7 +232,8 @@ class WorldRandom(Stateful):
         num_envs: number of worlds.
         device: device of the numbers.
         seed: the seed.
-        first_world: id of the first world; processes that share a batch have worlds of their own.
+        world_ids: ids of the worlds, of which the parts of a batch have their own; None counts
+            from 0.
     """
 
     derived_attributes = ("streams", "moving")
@@ -240,12 +241,18 @@ class WorldRandom(Stateful):
     shared_attributes = ("shared",)
 
     def __init__(
-        self, num_envs: int, device: torch.device | str, seed: int = 0, first_world: int = 0
+        self,
+        num_envs: int,
+        device: torch.device | str,
+        seed: int = 0,
+        world_ids: Sequence[int] | None = None,
     ) -> None:
+        if world_ids is None:
+            world_ids = range(num_envs)
         self.seed = seed
         """The seed."""
         with torch.inference_mode(False):
-            self.world_ids = torch.arange(first_world, first_world + num_envs)
+            self.world_ids = torch.tensor(world_ids, dtype=torch.long)
             """Ids of the worlds, on the host, shape [num_envs]. A fork keeps its world's."""
             self._states = torch.zeros(_ROWS, num_envs, dtype=torch.long, device=device)
         self.streams: dict[str, RandomStream] = {}

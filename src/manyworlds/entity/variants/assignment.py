@@ -44,28 +44,28 @@ number of worlds that returns the latter."""
 
 
 def assign_worlds(
-    assignment: Assignment, entity: str, num_variants: int, nworld: int
+    assignment: Assignment, what: str, num_variants: int, nworld: int, kind: str = "variant"
 ) -> np.ndarray:
     """Return the variant of each world, int64, shape [nworld].
 
     Args:
         assignment: see `Assignment`.
-        entity: the entity's name, for messages.
+        what: the assignment in messages.
         num_variants: how many variants there are.
         nworld: the number of worlds.
+        kind: what a variant is, in messages.
 
     Raises:
         ValueError: the indices are no integers, of another number, or out of range.
     """
-    what = f"The assignment of entity '{entity}'"
     if callable(assignment):
         what = f"{what} returned"
         remedy = "return"
-        indices = variant_ids(assignment(nworld), num_variants, what, what, remedy)
+        indices = variant_ids(assignment(nworld), num_variants, what, what, remedy, kind)
     elif isinstance(assignment, np.ndarray):
-        what = f"{what} has"
         remedy = "give"
-        indices = assignment
+        indices = variant_ids(assignment, num_variants, f"{what} has", f"{what} is", remedy, kind)
+        what = f"{what} has"
     else:
         return np.array(allocate_worlds(assignment, nworld), np.int64)
     if len(indices) != nworld:
@@ -76,7 +76,12 @@ def assign_worlds(
 
 
 def variant_ids(
-    values: ArrayLike | torch.Tensor, num_variants: int, has: str, equals: str, remedy: str = "give"
+    values: ArrayLike | torch.Tensor,
+    num_variants: int,
+    has: str,
+    equals: str,
+    remedy: str = "give",
+    kind: str = "variant",
 ) -> np.ndarray:
     """Return checked variant indices, one for each world, as int64, shape [nworld].
 
@@ -86,6 +91,7 @@ def variant_ids(
         has: what has the indices, and a verb before one of them.
         equals: the same before all of them.
         remedy: what to do: 'give' or 'return'.
+        kind: what a variant is.
 
     Raises:
         ValueError: they are no integers, or out of range.
@@ -103,7 +109,7 @@ def variant_ids(
     bad = indices[(indices < 0) | (indices >= num_variants)]
     if bad.size:
         raise ValueError(
-            f"{has} variant index {bad[0]}, but there are {num_variants} variants: "
+            f"{has} {kind} index {bad[0]}, but there are {num_variants} {kind}s: "
             f"{remedy} indices in [0, {num_variants})."
         )
     return indices.astype(np.int64)

@@ -158,5 +158,6 @@ class VariantMetadata:
             ValueError: the assignment does not fit the number of worlds or of variants.
         """
         total = self.total_envs or num_envs
-        every = assign_worlds(self.assignment, entity, len(self.variant_names), total)
+        what = f"The assignment of entity '{entity}'"
+        every = assign_worlds(self.assignment, what, len(self.variant_names), total)
         return every[self.first_world : self.first_world + num_envs]

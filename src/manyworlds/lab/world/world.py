@@ -435,7 +435,8 @@ def _of_first_world(name: str, cfg: EntityCfg) -> EntityCfg:
         return cfg
     assignment = cfg.resolved_assignment()
     if not isinstance(assignment, np.ndarray):  # which has the variants of all worlds
-        assignment = assign_worlds(assignment, name, len(cfg.variants), 1)
+        what = f"The assignment of entity '{name}'"
+        assignment = assign_worlds(assignment, what, len(cfg.variants), 1)
     chosen = [*cfg.variants][assignment[0]]
     if cfg.variants[chosen] is None:  # a world without it has nothing to show
         chosen = next(variant for variant, spec_fn in cfg.variants.items() if spec_fn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -110,11 +111,18 @@ class Engine(Protocol):
         """Discard captured graphs, if any, so that they are captured again."""
         ...
 
-    def step(self, nsubsteps: int, refresh: bool, record: Any = None) -> None:
+    def step(
+        self, nsubsteps: int, refresh: bool, record: Any = None, pool: Executor | None = None
+    ) -> None:
         """Take `nsubsteps` physics steps; with `refresh`, then compute the velocity stage.
 
-        `record`, one of `record_slots`, receives the state from which the first step starts.
+        `record`, one of `record_slots`, receives the state from which the first step starts. With
+        a pool, an engine that uses the CPU may take them on one of its threads, until `finish`.
         """
+        ...
+
+    def finish(self) -> None:
+        """Wait for a step that runs on a thread of a pool, and complete it."""
         ...
 
     def forward(self, worlds: Worlds) -> None:

@@ -11,6 +11,7 @@ import math
 import warnings
 from _ctypes import CFuncPtr  # base class of C function types
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -112,6 +113,7 @@ class NativeEngine:
         self._unchecked: set[str] = set()
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._rays = NativeRays(self.batch, self.defaults, _call)
+        self._launched: Future[None] | None = None
         self.graphs: dict[str, wp.Graph] = {}
 
     def create_graph(self) -> None:
@@ -121,7 +123,21 @@ class NativeEngine:
         """Raise an error: MuJoCo C has no kernels."""
         raise RuntimeError(f"A CUDA graph on {stream} cannot contain the steps of MuJoCo C.")
 
-    def step(self, nsubsteps: int, refresh: bool, record: np.ndarray | None = None) -> None:
+    def finish(self) -> None:
+        """Wait for a step that runs on a thread of a pool, and complete it."""
+        launched = self._launched
+        if launched is not None:
+            self._launched = None
+            launched.result()
+            self._pull()
+
+    def step(
+        self,
+        nsubsteps: int,
+        refresh: bool,
+        record: np.ndarray | None = None,
+        pool: Executor | None = None,
+    ) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
         stage = mujoco.mjtStage.mjSTAGE_NONE
         if refresh:
@@ -130,6 +146,9 @@ class NativeEngine:
         if record is not None:
             np.copyto(record, self._state_columns)
         self._last_calls.note(self.static_inputs(), nsubsteps, stage.value)
+        if pool is not None:  # MuJoCo releases Python's global lock
+            self._launched = pool.submit(self._run, self.batch.step, None, nsubsteps, stage.value)
+            return
         self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
 

@@ -12,6 +12,7 @@ import copy
 import dataclasses
 import gc
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -216,7 +217,16 @@ class WarpEngine:
                 self._spare_data = SpareData(self.wp_data, _STATE)
         return self._spare_data
 
-    def step(self, nsubsteps: int, refresh: bool, record: torch.Tensor | None = None) -> None:
+    def finish(self) -> None:
+        """Do nothing: kernels run in the order of the stream."""
+
+    def step(
+        self,
+        nsubsteps: int,
+        refresh: bool,
+        record: torch.Tensor | None = None,
+        pool: Executor | None = None,
+    ) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
         if record is not None:
             self.state_rows(out=record)

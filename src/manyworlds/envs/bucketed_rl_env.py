@@ -1,0 +1,395 @@
+"""Environment whose worlds have different topology: buckets of worlds that share one model."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, NamedTuple, TypedDict
+
+import gymnasium
+import numpy as np
+import torch
+
+from manyworlds.envs.buckets import assign_buckets, blame_bucket, bucket_cfgs, rows_of
+from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.envs.types import SubstepStage, VecEnvObs, VecEnvStepReturn
+from manyworlds.sim import choose_device
+from manyworlds.sim.diagnostics.status import quiet_mujoco
+from manyworlds.utils.devices import usable_cores
+from manyworlds.utils.seeding import new_seed
+from manyworlds.utils.world_random import WorldRandom
+from manyworlds.validation.worlds import EnvIds, Worlds
+
+_COUNTS = ("Status/", "Episode_Termination/")
+"""Prefixes of logged numbers of worlds."""
+
+
+class BucketedState(TypedDict):
+    """Saved state of a `BucketedRlEnv`."""
+
+    buckets: dict[str, dict[str, object]]
+    """State of the environment of each bucket, by name."""
+    random: dict[str, object]
+
+
+class Bucket(NamedTuple):
+    """Worlds of a `BucketedRlEnv` that share one model."""
+
+    name: str
+    env: ManagerBasedRlEnv
+    """Environment of these worlds alone."""
+    rows: torch.Tensor
+    """Indices of its worlds among those of the whole environment, ascending, shape [n]."""
+
+
+class BucketedRlEnv:
+    """Vectorized environment of worlds with different models: other robots, objects or joints.
+
+    The worlds are divided into the buckets of `cfg.scene.buckets`. Each bucket is a
+    `ManagerBasedRlEnv` of its own, in which the terms of the task find the bucket's entities. This
+    environment steps all of them, and joins their values by world: observations and actions have
+    the shapes of the largest bucket, padded with zeros; see `bucket_cfgs`. A term that is marked as
+    `optional` may lack its entity in some buckets.
+
+    Each world equals, bit for bit on the native engine, the same world in an environment of its
+    bucket alone. On the CPU one thread computes terms while others step the physics of further
+    buckets; users' terms that draw from torch's own generator get their numbers in the order of the
+    buckets.
+
+    Args:
+        cfg: the task; it is copied.
+        device: torch device; None selects CUDA if it is available, else the CPU.
+        render_mode: "rgb_array" to get images of the bucket of world `cfg.viewer.env_idx` from
+            `render`; None for no rendering.
+
+    Raises:
+        ValueError: the configuration is inconsistent; the message names the bucket and the term.
+    """
+
+    is_vector_env = True
+    metadata: ClassVar[dict[str, Any]] = ManagerBasedRlEnv.metadata
+
+    def __init__(
+        self,
+        cfg: ManagerBasedRlEnvCfg,
+        device: str | torch.device | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self.cfg = copy.deepcopy(cfg)
+        self.render_mode = render_mode
+        self.num_envs = cfg.scene.num_envs
+        """Number of worlds of all buckets."""
+        self.device = choose_device(self.cfg.sim, device)
+        """Device of the tensors."""
+        if self.cfg.seed is None:
+            self.cfg.seed = new_seed()
+        self.seed_used = self.cfg.seed
+        self.extras: dict[str, Any] = {"log": {}}
+        self.obs_buf: VecEnvObs = {}
+        scene = cfg.scene
+        assigned = assign_buckets(scene)
+        here = assigned[scene.first_world : scene.first_world + scene.num_envs]
+        self.world_to_bucket = torch.from_numpy(here.copy()).to(self.device)
+        """Index of each world's bucket in `cfg.scene.buckets`, shape [num_envs]."""
+        ids = scene.world_ids or range(scene.first_world, scene.first_world + scene.num_envs)
+        self.random_streams = WorldRandom(self.num_envs, self.device, self.seed_used, ids)
+        """Random numbers of the worlds for what belongs to no bucket, such as noise of actions."""
+        self._parts: list[Bucket] = []
+        threads = self.cfg.sim.num_threads or usable_cores()
+        for name, part in bucket_cfgs(self.cfg).items():
+            rows = rows_of(scene, assigned == list(scene.buckets).index(name))
+            share = len(rows) / self.num_envs
+            part.sim.num_threads = max(1, round(threads * share))
+            mode = None
+            if cfg.viewer.env_idx in rows:
+                mode = render_mode
+            with blame_bucket(name):
+                env = ManagerBasedRlEnv(part, self.device, mode)
+            self._parts.append(Bucket(name, env, torch.from_numpy(rows).to(self.device)))
+        self.buckets: dict[str, ManagerBasedRlEnv] = {part.name: part.env for part in self._parts}
+        """Environments of the buckets by name; each has the worlds of its bucket alone."""
+        if self.device.type == "cpu" and len(self._parts) > 1:
+            pool = ThreadPoolExecutor(threads, thread_name_prefix="manyworlds-physics")
+            for env in self.buckets.values():
+                env.physics_pool = pool
+        order = torch.cat([part.rows for part in self._parts])
+        self._places: torch.Tensor | None = None
+        """Place of each world in the buckets' values one after another; None if they are equal."""
+        if not torch.equal(order, torch.arange(self.num_envs, device=self.device)):
+            self._places = order.argsort()
+        first = self._parts[0].env
+        self.single_observation_space = first.single_observation_space
+        self.single_action_space = first.single_action_space
+        batch = gymnasium.vector.utils.batch_space
+        self.observation_space = batch(self.single_observation_space, self.num_envs)
+        self.action_space = batch(self.single_action_space, self.num_envs)
+        self._collect()
+        # A large bucket is launched first, so that it is not what the others wait for.
+        self._order = sorted(
+            self._parts, key=lambda part: -part.env.num_envs * part.env.sim.mj_model.nv
+        )
+
+    @property
+    def unwrapped(self) -> BucketedRlEnv:
+        """Environment itself."""
+        return self
+
+    @property
+    def physics_dt(self) -> float:
+        """Physics timestep [s]."""
+        return self._parts[0].env.physics_dt
+
+    @property
+    def step_dt(self) -> float:
+        """Control period [s]."""
+        return self._parts[0].env.step_dt
+
+    @property
+    def max_episode_length_s(self) -> float:
+        """Maximum length of an episode [s]."""
+        return self.cfg.episode_length_s
+
+    @property
+    def max_episode_length(self) -> int:
+        """Maximum length of an episode [control steps]."""
+        return self._parts[0].env.max_episode_length
+
+    @property
+    def physics_time(self) -> float:
+        """Time of the physics steps of all control steps and buckets so far [s]."""
+        return sum(part.env.physics_time for part in self._parts)
+
+    @property
+    def common_step_counter(self) -> int:
+        """Number of control steps so far."""
+        return self._parts[0].env.common_step_counter
+
+    @common_step_counter.setter
+    def common_step_counter(self, value: int) -> None:
+        for part in self._parts:
+            part.env.common_step_counter = value
+
+    @property
+    def episode_length_buf(self) -> torch.Tensor:
+        """Control steps since each world's last reset, shape [num_envs]; a copy.
+
+        Assigning a tensor sets the values in the buckets.
+        """
+        return self._joined([part.env.episode_length_buf for part in self._parts])
+
+    @episode_length_buf.setter
+    def episode_length_buf(self, value: torch.Tensor) -> None:
+        for part in self._parts:
+            part.env.episode_length_buf.copy_(value[part.rows])
+
+    @property
+    def reset_buf(self) -> torch.Tensor:
+        """Mask of the worlds whose episode ended in the last step, shape [num_envs]."""
+        return self._joined([part.env.reset_buf for part in self._parts])
+
+    def bucket_of(self, world: int) -> tuple[str, int]:
+        """Return the bucket of a world, and the world's index in that bucket.
+
+        Raises:
+            ValueError: there is no such world.
+        """
+        for part in self._parts:
+            found = (part.rows == world).nonzero()
+            if len(found):
+                return part.name, int(found)
+        raise ValueError(f"There is no world {world}: the environment has {self.num_envs} worlds.")
+
+    def seed(self, seed: int = -1) -> int:
+        """Seed the random numbers of the worlds; -1 samples a seed. Returns the seed."""
+        if seed == -1:
+            seed = new_seed()
+        for part in self._parts:
+            part.env.seed(seed)
+        self.random_streams.reseed(seed)
+        return seed
+
+    def reset(
+        self,
+        *,
+        seed: int | None = None,
+        env_ids: EnvIds = None,
+        options: dict[str, object] | None = None,
+    ) -> tuple[VecEnvObs, dict[str, Any]]:
+        """Start new episodes; see `ManagerBasedRlEnv.reset`."""
+        if seed is not None:
+            self.seed_used = seed
+            self.random_streams.reseed(seed)
+        mask = Worlds.of(env_ids, self.num_envs, self.device).mask
+        for part in self._parts:
+            part.env.reset(seed=seed, env_ids=mask[part.rows], options=options)
+        self._collect()
+        return self.obs_buf, self.extras
+
+    def step(self, action: torch.Tensor) -> VecEnvStepReturn:
+        """Advance every world by one control step; see `ManagerBasedRlEnv.step`.
+
+        Args:
+            action: unprocessed actions, shape [num_envs, widest total_action_dim]. A bucket reads
+                the first columns of each term.
+
+        Returns:
+            Observations by group, rewards [num_envs], terminated [num_envs], truncated [num_envs],
+            and extras of all worlds. Values of "log" are means over the worlds whose episode ended,
+            but for counts under "Status/" and "Episode_Termination/", which are summed;
+            "Bucket_Reward/<name>" has the sum of the reward terms of the episodes that ended in a
+            bucket.
+
+        Raises:
+            ValueError: the action has the wrong shape or is not finite, or a term with the
+                nan_policy "error" is not finite.
+            RuntimeError: without auto_reset, a finished world was not reset.
+        """
+        action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
+        width = self.single_action_space.shape
+        if action.shape != (self.num_envs, *width):
+            raise ValueError(
+                f"The action has shape {tuple(action.shape)}, expected {(self.num_envs, *width)}."
+            )
+        running: deque[Iterator[SubstepStage]] = deque()
+        for part in self._order:
+            running.append(part.env.substeps(action[part.rows], merge=True))
+        # While physics runs on the pool, this thread computes the terms of another bucket.
+        with quiet_mujoco():
+            try:
+                while running:
+                    run = running.popleft()
+                    if next(run, None) is not None:
+                        running.append(run)
+            finally:
+                for part in self._parts:
+                    part.env.sim.finish()
+        self._collect()
+        envs = [part.env for part in self._parts]
+        return (
+            self.obs_buf,
+            self._joined([env.reward_buf for env in envs]),
+            self._joined([env.reset_terminated for env in envs]),
+            self._joined([env.reset_time_outs for env in envs]),
+            self.extras,
+        )
+
+    def get_observations(self) -> VecEnvObs:
+        """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
+        return self.obs_buf
+
+    def set_auto_reset(self, on: bool) -> None:
+        """Change the setting `auto_reset`, which no checkpoint contains."""
+        self.cfg.auto_reset = on
+        for part in self._parts:
+            part.env.set_auto_reset(on)
+
+    def state_dict(self) -> BucketedState:
+        """Return everything that is needed to continue, random generators included."""
+        return {
+            "buckets": {part.name: part.env.state_dict() for part in self._parts},
+            "random": self.random_streams.state_dict(),
+        }
+
+    def load_state_dict(self, state: BucketedState) -> None:
+        """Load a state that `state_dict` returned.
+
+        Raises:
+            ValueError: the state is that of other buckets.
+        """
+        saved = list(state["buckets"])
+        if saved != list(self.buckets):
+            raise ValueError(
+                f"The saved state has the buckets {saved}, but the environment has "
+                f"{list(self.buckets)}: use the configuration that the state was saved with."
+            )
+        for name, env in self.buckets.items():
+            env.load_state_dict(state["buckets"][name])
+        self.random_streams.load_state_dict(state["random"])
+        self._collect()
+
+    def render(self) -> np.ndarray | None:
+        """Render the bucket of world `cfg.viewer.env_idx`; see `ManagerBasedRlEnv.render`."""
+        name, _ = self.bucket_of(self.cfg.viewer.env_idx)
+        return self.buckets[name].render()
+
+    def close(self) -> None:
+        """Close the buckets, and end the threads."""
+        for part in self._parts:
+            part.env.close()
+        pool = self._parts[0].env.physics_pool
+        if pool is not None:
+            pool.shutdown()
+
+    def _joined(self, values: list[torch.Tensor]) -> torch.Tensor:
+        """Return the values of all buckets by world, shape [num_envs, ...]."""
+        joined = torch.cat(values)
+        if self._places is not None:
+            joined = joined[self._places]
+        return joined
+
+    def _joined_tree(self, values: list[Any]) -> Any:
+        """Return dicts of values by world; see `_joined`."""
+        if isinstance(values[0], dict):
+            return {key: self._joined_tree([each[key] for each in values]) for key in values[0]}
+        return self._joined(values)
+
+    def _collect(self) -> None:
+        """Join the observations and the extras of all buckets."""
+        envs = [part.env for part in self._parts]
+        self.obs_buf = self._joined_tree([env.obs_buf for env in envs])
+        self.extras = {"log": self._log()}
+        if any("final_obs" in env.extras for env in envs):
+            # The rows of worlds that continue have no meaning.
+            final = [env.extras.get("final_obs", env.obs_buf) for env in envs]
+            self.extras["final_obs"] = self._joined_tree(final)
+        common = set.intersection(*(set(env.extras) for env in envs)) - {"log", "final_obs"}
+        for key in sorted(common):
+            values = [env.extras[key] for env in envs]
+            if all(isinstance(value, torch.Tensor) and value.ndim for value in values):
+                self.extras[key] = self._joined(values)
+
+    def _log(self) -> dict[str, Any]:
+        """Join the logged values of all buckets; see `step`."""
+        parts: dict[str, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        log: dict[str, Any] = {}
+        for part in self._parts:
+            ended = part.env.reset_buf.sum()
+            total: torch.Tensor | None = None
+            for name, value in part.env.extras["log"].items():
+                value = torch.as_tensor(value, dtype=torch.float32, device=self.device)
+                if name.startswith(_COUNTS):
+                    log[name] = log.get(name, 0) + value
+                    continue
+                parts.setdefault(name, []).append((value, ended))
+                if name.startswith("Episode_Reward/"):
+                    total = value if total is None else total + value
+            if total is not None:
+                log[f"Bucket_Reward/{part.name}"] = total
+        for name, pairs in parts.items():
+            values = torch.stack([value for value, _ in pairs])
+            weights = torch.stack([weight for _, weight in pairs]).float()
+            weights = torch.where(values.isfinite(), weights.clamp(min=1e-6), 0.0)
+            log[name] = (values.nan_to_num() * weights).sum() / weights.sum()
+        return log
+
+
+def make_env(
+    cfg: ManagerBasedRlEnvCfg,
+    device: str | torch.device | None = None,
+    render_mode: str | None = None,
+) -> ManagerBasedRlEnv | BucketedRlEnv:
+    """Make the environment of a task: `BucketedRlEnv` if its scene has buckets.
+
+    Args:
+        cfg: the task; it is copied.
+        device: torch device; None selects CUDA if it is available, else the CPU.
+        render_mode: "rgb_array" to get images from `render`; None for no rendering.
+
+    Raises:
+        ValueError: the configuration is inconsistent.
+    """
+    if cfg.scene.buckets:
+        return BucketedRlEnv(cfg, device, render_mode)
+    return ManagerBasedRlEnv(cfg, device, render_mode)

@@ -1,0 +1,287 @@
+"""Division of a task into buckets: worlds that share one model, each a task of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from manyworlds.entity.variants.assignment import assign_worlds
+from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.envs.mdp.padding import AbsentActionCfg, AbsentValues, PresentColumns
+from manyworlds.managers import ActionTermCfg, ObservationGroupCfg, ObservationTermCfg
+from manyworlds.managers.manager_base import MissingElementsError
+from manyworlds.scene import SceneCfg
+from manyworlds.validation.names import near_matches
+
+MASK = "present"
+"""Name of the term that masks the columns of a group."""
+
+_Shape = tuple[int, ...]
+
+
+def assign_buckets(scene: SceneCfg) -> np.ndarray:
+    """Return the index of the bucket of each world of the whole batch, int64, shape [total].
+
+    Raises:
+        ValueError: there are no buckets, they have buckets of their own, the assignment does not
+            fit, or a bucket gets no world.
+    """
+    names = list(scene.buckets)
+    if not names:
+        raise ValueError("SceneCfg.buckets is empty: give named scenes, or use ManagerBasedRlEnv.")
+    for name, bucket in scene.buckets.items():
+        if bucket.buckets:
+            raise ValueError(f"Bucket '{name}' has buckets of its own: name all of them in one.")
+    assignment = scene.bucket_assignment
+    if not callable(assignment) and not isinstance(assignment, np.ndarray):
+        assignment = _weights(names, tuple(assignment))
+    total = scene.total_envs or scene.num_envs
+    what = "SceneCfg.bucket_assignment"
+    every = assign_worlds(assignment, what, len(names), total, kind="bucket")
+    missing = sorted({*range(len(names))} - set(every.tolist()))
+    if missing:
+        raise ValueError(
+            f"Bucket '{names[missing[0]]}' gets none of {total} worlds: ask for more worlds, or "
+            "leave it out of SceneCfg.buckets."
+        )
+    return every
+
+
+def _weights(names: list[str], weights: tuple[float, ...]) -> tuple[float, ...]:
+    """Return a checked weight for each bucket."""
+    if not weights:
+        return (1.0,) * len(names)
+    if len(weights) != len(names):
+        raise ValueError(
+            f"SceneCfg.bucket_assignment has {len(weights)} weights, but there are {len(names)} "
+            "buckets: give one each."
+        )
+    for name, weight in zip(names, weights, strict=True):
+        if not 0.0 < weight < float("inf"):
+            raise ValueError(
+                f"Bucket '{name}' has weight {weight}: give a positive number, or leave the bucket "
+                "out."
+            )
+    return weights
+
+
+def bucket_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[str, ManagerBasedRlEnvCfg]:
+    """Return the task of each bucket that has worlds here, by name.
+
+    Each is a task of its own for `ManagerBasedRlEnv`, whose observations and actions have the same
+    shapes in all buckets: terms are padded with zeros at their end to the largest shape, and
+    concatenated groups with one dimension get a term "present", which masks their columns. It has
+    one part for each pattern of widths, since terms of joints have one pattern, for instance.
+
+    Args:
+        cfg: a task with `scene.buckets`.
+
+    Raises:
+        ValueError: the buckets do not fit together; the message names the bucket and the term.
+    """
+    scene = cfg.scene
+    assigned = assign_buckets(scene)
+    ids = scene.world_ids
+    if ids is None:
+        ids = range(scene.first_world, scene.first_world + scene.num_envs)
+    cfgs: dict[str, ManagerBasedRlEnvCfg] = {}
+    for index, (name, part) in enumerate(_padded(cfg, assigned).items()):
+        everywhere = assigned == index
+        rows = rows_of(scene, everywhere)
+        if not len(rows):
+            continue  # its worlds are in other processes
+        part.scene = replace(
+            copy.deepcopy(scene.buckets[name]),
+            num_envs=len(rows),
+            world_ids=tuple(int(ids[row]) for row in rows),
+            first_world=int(everywhere[: scene.first_world].sum()),
+            total_envs=int(everywhere.sum()),
+        )
+        part.viewer = replace(cfg.viewer, env_idx=0)
+        if cfg.viewer.env_idx in rows:
+            part.viewer.env_idx = int(np.searchsorted(rows, cfg.viewer.env_idx))
+        cfgs[name] = part
+    return cfgs
+
+
+def rows_of(scene: SceneCfg, everywhere: np.ndarray) -> np.ndarray:
+    """Return which of a scene's worlds are in a mask of the whole batch, shape [n].
+
+    Args:
+        scene: the scene.
+        everywhere: mask, shape [total].
+    """
+    return np.flatnonzero(everywhere[scene.first_world : scene.first_world + scene.num_envs])
+
+
+def bucket_cfg(cfg: ManagerBasedRlEnvCfg, name: str, num_envs: int) -> ManagerBasedRlEnvCfg:
+    """Return the task of one bucket alone, with the padding that it has among the others.
+
+    Args:
+        cfg: a task with `scene.buckets`.
+        name: the bucket.
+        num_envs: number of its worlds.
+
+    Raises:
+        ValueError: there is no such bucket.
+    """
+    if name not in cfg.scene.buckets:
+        raise ValueError(
+            f"There is no bucket '{name}': choose one of {', '.join(cfg.scene.buckets)}."
+            + near_matches(name, cfg.scene.buckets)
+        )
+    part = _padded(cfg, assign_buckets(cfg.scene))[name]
+    part.scene = replace(copy.deepcopy(cfg.scene.buckets[name]), num_envs=num_envs)
+    return part
+
+
+def _padded(cfg: ManagerBasedRlEnvCfg, assigned: np.ndarray) -> dict[str, ManagerBasedRlEnvCfg]:
+    """Return copies of a task for each bucket, whose terms have the same shapes in all."""
+    seen: dict[str, _Shapes] = {}
+    for index, (name, scene) in enumerate(cfg.scene.buckets.items()):
+        with blame_bucket(name):
+            seen[name] = _Shapes(_probe(cfg, scene, int((assigned == index).sum())))
+    parts: dict[str, ManagerBasedRlEnvCfg] = {}
+    for name in seen:
+        part = copy.copy(cfg)
+        part.scene = SceneCfg()
+        parts[name] = copy.deepcopy(part)
+    for group, group_cfg in cfg.observations.items():
+        _pad_group(group, group_cfg, parts, {n: of.observations[group] for n, of in seen.items()})
+    for term, term_cfg in cfg.actions.items():
+        _pad_action(term, term_cfg, parts, {n: of.actions.get(term) for n, of in seen.items()})
+    return parts
+
+
+def _probe(cfg: ManagerBasedRlEnvCfg, scene: SceneCfg, total_envs: int) -> ManagerBasedRlEnv:
+    """Return an environment of one world of a bucket, with what observations and actions need."""
+    probe = copy.copy(cfg)
+    probe.scene = replace(
+        scene, num_envs=1, first_world=0, world_ids=None, total_envs=max(total_envs, 1)
+    )
+    probe.sim = replace(cfg.sim, num_threads=1, capture="off")
+    probe.seed = 0
+    probe.events = {}
+    probe.rewards = {}
+    probe.terminations = {}
+    probe.curriculum = {}
+    probe.metrics = {}
+    probe.recorders = {}
+    return ManagerBasedRlEnv(probe, device="cpu")
+
+
+class _Shapes:
+    """Shapes of the observation terms and widths of the action terms of a bucket."""
+
+    def __init__(self, env: ManagerBasedRlEnv) -> None:
+        self.observations: dict[str, dict[str, _Shape]] = {}
+        manager = env.observation_manager
+        for group in env.cfg.observations:
+            terms = manager.active_terms.get(group, [])
+            shapes = manager.group_obs_term_dim.get(group, [])
+            self.observations[group] = dict(zip(terms, shapes, strict=True))
+        self.actions: dict[str, int] = {}
+        for term in env.action_manager.active_terms:
+            self.actions[term] = env.action_manager.get_term(term).action_dim
+
+
+def _pad_group(
+    group: str,
+    group_cfg: ObservationGroupCfg,
+    parts: dict[str, ManagerBasedRlEnvCfg],
+    shapes: dict[str, dict[str, _Shape]],
+) -> None:
+    """Pad the terms of a group in the tasks of all buckets, and mask their columns.
+
+    Args:
+        group: name of the group.
+        group_cfg: the group.
+        parts: tasks by bucket.
+        shapes: shapes of the terms by bucket and term; optional terms may be missing.
+    """
+    patterns: dict[tuple[int, ...], int] = {}
+    has_rows = False
+    for term, term_cfg in group_cfg.terms.items():
+        found = {name: of[term] for name, of in shapes.items() if term in of}
+        if term_cfg is None or not found:
+            continue
+        largest = _largest(f"Observation term '{group}/{term}'", found)
+        has_rows |= len(largest) > 1
+        widths: list[int] = []
+        for name, part in parts.items():
+            shape = found.get(name)
+            terms = part.observations[group].terms
+            if shape is None:
+                terms[term] = ObservationTermCfg(func=AbsentValues, params={"shape": largest})
+                widths.append(0)
+                continue
+            widths.append(shape[-1])
+            if any(of != largest for of in found.values()):
+                terms[term].pad_to = largest
+        if any(width != largest[-1] for width in widths):
+            patterns[tuple(widths)] = largest[-1]
+    if not patterns or has_rows or not group_cfg.concatenate_terms:
+        return
+    if MASK in group_cfg.terms:
+        raise ValueError(
+            f"Observation group '{group}' has a term '{MASK}', which is the name of the mask of "
+            "columns that buckets lack: rename the term."
+        )
+    for index, part in enumerate(parts.values()):
+        columns = tuple((pattern[index], width) for pattern, width in patterns.items())
+        mask = ObservationTermCfg(func=PresentColumns, params={"columns": columns})
+        part.observations[group].terms[MASK] = mask
+
+
+def _pad_action(
+    term: str,
+    term_cfg: ActionTermCfg,
+    parts: dict[str, ManagerBasedRlEnvCfg],
+    widths: dict[str, int | None],
+) -> None:
+    """Give an action term the largest width in the tasks of all buckets."""
+    present = [width for width in widths.values() if width is not None]
+    if term_cfg is None or not present:
+        return
+    largest = max(present)
+    for name, part in parts.items():
+        if widths[name] is None:
+            part.actions[term] = AbsentActionCfg(pad_to=largest)
+        elif min(present) < largest:
+            part.actions[term].pad_to = largest
+
+
+def _largest(where: str, shapes: dict[str, _Shape]) -> _Shape:
+    """Return the largest size in each dimension.
+
+    Raises:
+        ValueError: the numbers of dimensions differ.
+    """
+    first, *others = shapes
+    for name in others:
+        if len(shapes[name]) != len(shapes[first]):
+            raise ValueError(
+                f"{where} has shape {shapes[first]} in bucket '{first}' and {shapes[name]} in "
+                f"bucket '{name}': return the same number of dimensions in all buckets."
+            )
+    return tuple(max(sizes) for sizes in zip(*shapes.values(), strict=True))
+
+
+@contextlib.contextmanager
+def blame_bucket(name: str) -> Iterator[None]:
+    """Prepend the bucket to the message of an error that is raised in this context."""
+    try:
+        yield
+    except Exception as error:
+        if len(error.args) == 1 and isinstance(error.args[0], str):
+            remedy = ""
+            if isinstance(error, MissingElementsError):
+                remedy = " Give the term optional=True if this bucket does without it."
+            error.args = (f"Bucket '{name}': {error.args[0]}{remedy}",)
+        else:
+            error.add_note(f"in bucket '{name}'")
+        raise

@@ -1,0 +1,241 @@
+"""Buckets: worlds of different topology in one environment."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.envs import BucketedRlEnv, ManagerBasedRlEnv, ManagerBasedRlEnvCfg, make_env
+from manyworlds.envs.buckets import bucket_cfg, bucket_cfgs
+from manyworlds.managers import ObservationTermCfg
+from tests.envs.bucket_tasks import chain_scene, chains_cfg
+
+pytestmark = pytest.mark.filterwarnings("ignore:dr.body_mass does not scale inertia")
+
+INTERLEAVED = np.array([0, 1, 2, 2, 1, 0, 0, 2, 1, 1, 2, 0])
+
+
+def rollout(env: ManagerBasedRlEnv | BucketedRlEnv, rows: torch.Tensor, steps: int = 40) -> list:
+    """Return observations, rewards and ends of some steps, with actions that depend on the id."""
+    generator = torch.Generator().manual_seed(0)
+    seen = []
+    for _ in range(steps):
+        actions = torch.randn(64, 4, generator=generator)[rows]
+        obs, rewards, terminated, truncated, extras = env.step(actions)
+        final = extras.get("final_obs", obs)["actor"].clone()
+        final[~(terminated | truncated)] = 0.0
+        whole: Any = obs["whole"]  # by term
+        seen.append([obs["actor"], whole["vel"], rewards, terminated, truncated, final])
+    return seen
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("assignment", [(), INTERLEAVED])
+def test_worlds_equal_those_of_their_bucket_alone(assignment: object, delay: int):
+    """Step each bucket alone, and get the same bits as in the environment of all buckets."""
+    cfg = chains_cfg(delay=delay)
+    cfg.scene.bucket_assignment = assignment  # type: ignore[assignment]
+    together = BucketedRlEnv(cfg, "cpu")
+    seen = rollout(together, torch.arange(12))
+    assert any(step[4].any() for step in seen)
+    for index, (name, part) in enumerate(bucket_cfgs(cfg).items()):
+        rows = (together.world_to_bucket == index).nonzero().squeeze(1)
+        assert part.scene.world_ids == tuple(rows.tolist())
+        alone = rollout(ManagerBasedRlEnv(part, "cpu"), rows)
+        for ours, theirs in zip(seen, alone, strict=True):
+            for a, b in zip(ours, theirs, strict=True):
+                assert torch.equal(a[rows], b), name
+    together.close()
+
+
+def test_columns_mean_the_same_in_all_buckets():
+    """Pad each term at its end, and mask each pattern of widths once."""
+    env = make_env(chains_cfg(), "cpu")
+    assert isinstance(env, BucketedRlEnv)
+    assert list(env.buckets) == ["two", "three", "four"]
+    assert env.single_action_space.shape == (4,)
+    obs = env.step(torch.zeros(12, 4))[0]
+    for row, (links, ball) in {0: (2, False), 4: (3, True), 8: (4, False)}.items():
+        name, place = env.bucket_of(row)
+        manager = env.buckets[name].observation_manager
+        terms = dict(manager.get_active_iterable_terms(place))
+        assert len(terms["actor/pos"]) == 4 and terms["actor/pos"][links:] == [0.0] * (4 - links)
+        assert len(terms["actor/vel"]) == 8
+        assert (terms["actor/ball"] != [0.0] * 3) == ball
+        mask = torch.tensor(terms["actor/present"])
+        expected = [[i < links for i in range(4)], [i < 2 * links for i in range(8)], [ball] * 3]
+        assert mask.tolist() == [float(flag) for part in expected for flag in part]
+        assert torch.equal(obs["actor"][row, -15:], mask)
+    env.close()
+
+
+def test_columns_that_a_bucket_lacks_have_no_effect():
+    """Ignore the actions of joints that are not there, and store them as zero."""
+    cfg = chains_cfg()
+    actions = torch.randn(12, 4)
+    results = []
+    for change in (0.0, 100.0):
+        env = BucketedRlEnv(cfg, "cpu")
+        given = actions.clone()
+        given[:4, 2:] += change  # of the chains with two links
+        results.append(env.step(given)[0]["actor"])
+        assert not env.buckets["two"].action_manager.action[:, 2:].any()
+        env.close()
+    assert torch.equal(*results)
+
+
+def test_resumes_bit_for_bit():
+    """Continue from a saved state as without a pause."""
+    cfg = chains_cfg(delay=2)
+    first = BucketedRlEnv(cfg, "cpu")
+    rollout(first, torch.arange(12), 20)
+    state = copy.deepcopy(first.state_dict())
+    cfg.seed = 99
+    second = BucketedRlEnv(cfg, "cpu")
+    second.load_state_dict(state)
+    for a, b in zip(
+        rollout(first, torch.arange(12), 20), rollout(second, torch.arange(12), 20), strict=True
+    ):
+        assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+    with pytest.raises(ValueError, match="saved state has the buckets"):
+        second.load_state_dict({"buckets": {}, "random": {}})
+    first.close()
+    second.close()
+
+
+def test_processes_share_a_batch():
+    """Divide the worlds over two processes, which may lack buckets, without a change of bits."""
+    cfg = chains_cfg()
+    whole = BucketedRlEnv(cfg, "cpu")
+    expected = rollout(whole, torch.arange(12), 20)
+    whole.close()
+    for first in (0, 6):
+        part = copy.deepcopy(cfg)
+        part.scene.num_envs = 6
+        part.scene.first_world = first
+        part.scene.total_envs = 12
+        env = BucketedRlEnv(part, "cpu")
+        assert len(env.buckets) == 2
+        rows = torch.arange(first, first + 6)
+        for ours, theirs in zip(rollout(env, rows, 20), expected, strict=True):
+            assert torch.equal(ours[0], theirs[0][rows])
+            assert torch.equal(ours[2], theirs[2][rows])
+        env.close()
+
+
+def test_logs_are_of_all_buckets():
+    """Count ended episodes of all buckets, and log the rewards of each."""
+    env = BucketedRlEnv(chains_cfg(), "cpu")
+    for _ in range(14):
+        env.step(torch.zeros(12, 4))
+    log = env.step(torch.zeros(12, 4))[4]["log"]
+    assert log["Episode_Termination/time_out"] == 12
+    parts = [log[f"Bucket_Reward/{name}"] for name in env.buckets]
+    balls = log["Episode_Reward/ball"]  # of one bucket of three
+    mean = torch.stack(parts).mean().item()
+    assert mean == pytest.approx((log["Episode_Reward/slow"] + balls / 3).item())
+    env.close()
+
+
+def test_episode_lengths_can_be_set():
+    """Give each world's episode another length, as learners do at first."""
+    cfg = chains_cfg()
+    cfg.scene.bucket_assignment = INTERLEAVED
+    env = BucketedRlEnv(cfg, "cpu")
+    env.episode_length_buf = torch.arange(12)
+    assert env.episode_length_buf.tolist() == list(range(12))
+    env.step(torch.zeros(12, 4))
+    assert env.reset_buf.tolist() == [False] * 12
+    assert env.episode_length_buf.tolist() == list(range(1, 13))
+    env.reset(env_ids=torch.tensor([3, 7]))
+    assert env.episode_length_buf[[3, 7]].tolist() == [0, 0]
+    assert env.episode_length_buf[[2, 8]].tolist() == [3, 9]
+    env.close()
+
+
+def test_one_bucket_plays_alone():
+    """Give a bucket alone the shapes that it has among the others."""
+    cfg = bucket_cfg(chains_cfg(), "two", num_envs=3)
+    env = ManagerBasedRlEnv(cfg, "cpu")
+    assert env.single_observation_space["actor"].shape == (37,)
+    assert env.single_action_space.shape == (4,)
+    assert env.scene.entity("robot").num_joints == 2
+    with pytest.raises(ValueError, match=r"no bucket 'tow'.*two, three, four.*two"):
+        bucket_cfg(chains_cfg(), "tow", 1)
+
+
+def remove_optional(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Require the ball in all buckets."""
+    cfg.rewards["ball"].optional = False
+
+
+def add_scalar_term(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Observe something with another number of dimensions in one bucket."""
+
+    def odd(env: ManagerBasedRlEnv) -> torch.Tensor:
+        links = env.scene.entity("robot").num_joints
+        return torch.zeros(env.num_envs, *([links] if links == 2 else [links, 1]))
+
+    cfg.observations["whole"].terms["odd"] = ObservationTermCfg(func=odd)
+
+
+def take_name(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Use the name of the mask."""
+    terms = cfg.observations["actor"].terms
+    terms["present"] = terms["pos"]
+
+
+def nested(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Give a bucket a bucket."""
+    cfg.scene.buckets["two"].buckets = {"one": chain_scene(1)}
+
+
+def assign(value: object) -> Callable[[ManagerBasedRlEnvCfg], None]:
+    """Return a change of the assignment."""
+
+    def change(cfg: ManagerBasedRlEnvCfg) -> None:
+        cfg.scene.bucket_assignment = value  # type: ignore[assignment]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            remove_optional,
+            "'two': RewardManager term 'ball': .*'ball' not found.* Give the term optional=True",
+        ),
+        (add_scalar_term, "term 'whole/odd' has shape .2,. in bucket 'two' and .3, 1. in bucket"),
+        (take_name, "group 'actor' has a term 'present', which is the name of the mask"),
+        (nested, "Bucket 'two' has buckets of its own"),
+        (assign((1.0, 2.0)), "has 2 weights, but there are 3 buckets: give one each"),
+        (assign((1.0, 0.0, 1.0)), "Bucket 'three' has weight 0.0: give a positive number"),
+        (assign((1.0, 1e-9, 1.0)), "Bucket 'three' gets none of 12 worlds: ask for more"),
+        (assign(np.array([0, 1, 2])), "bucket_assignment has 3 indices but nworld=12"),
+        (assign(np.full(12, 3)), "has bucket index 3, but there are 3 buckets"),
+        (assign(lambda n: [0] * n), "Bucket 'three' gets none of 12 worlds"),
+    ],
+)
+def test_buckets_must_fit(change: Callable[[ManagerBasedRlEnvCfg], None], message: str):
+    """Name what is wrong in one sentence, before the first step."""
+    cfg = chains_cfg()
+    change(cfg)
+    with pytest.raises(ValueError, match=message):
+        BucketedRlEnv(cfg, "cpu")
+
+
+def test_other_classes_name_the_right_one():
+    """Tell that a plain environment has one model."""
+    with pytest.raises(ValueError, match=re.escape("build the environment with make_env(cfg)")):
+        ManagerBasedRlEnv(chains_cfg(), "cpu")
+    cfg = chains_cfg()
+    cfg.scene.buckets = {}
+    with pytest.raises(ValueError, match="buckets is empty"):
+        BucketedRlEnv(cfg, "cpu")
