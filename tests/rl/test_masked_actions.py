@@ -3,8 +3,10 @@
 import pytest
 import torch
 from rsl_rl.modules import GaussianDistribution
+from tensordict import TensorDict
 
-from manyworlds.rl.masked_actions import MaskedGaussianDistribution
+from manyworlds.rl.config import masked_gaussian_distribution
+from manyworlds.rl.masked_actions import MaskedGaussianDistribution, MaskedMLPModel
 
 MASK = torch.tensor([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
 
@@ -73,3 +75,32 @@ def test_the_mean_can_be_exported():
     mean = distribution.deterministic_output(output)
     assert torch.equal(mean, output[:, 0] * MASK)
     assert torch.equal(distribution.as_deterministic_output_module()(output), mean)
+
+
+def test_an_mlp_reads_the_mask():
+    """Act by the real columns only, keep the mask out of the normalization, and export the same."""
+    obs = TensorDict({"state": 5.0 + torch.randn(2, 4), "mask": MASK}, [2])
+    groups = {"actor": ["state", "mask"]}
+    noise = masked_gaussian_distribution()
+    model = MaskedMLPModel(
+        obs, groups, "actor", 3, hidden_dims=(8,), obs_normalization=True, distribution_cfg=noise
+    )
+    model.update_normalization(obs)
+    latent = model.get_latent(obs)
+    assert torch.equal(latent[:, 4:], MASK) and latent[:, :4].abs().max() < 2.0
+    actions = model(obs)
+    assert (actions != 0.0).float().equal(MASK)
+    exported = model.as_onnx(verbose=False)
+    assert torch.allclose(exported(torch.cat([obs["state"], MASK], dim=1)), actions)
+    model(obs, stochastic_output=True)
+    assert model.output_std.shape == (2, 3) and not model.output_std[1, 1:].any()
+
+
+def test_wrong_settings_of_an_mlp_are_named():
+    """Refuse a last group that is no mask, and a distribution without one."""
+    obs = TensorDict({"state": torch.randn(2, 4), "mask": MASK}, [2])
+    noise = masked_gaussian_distribution()
+    with pytest.raises(ValueError, match="'state', has 4 columns, but there are 3 actions"):
+        MaskedMLPModel(obs, {"actor": ["mask", "state"]}, "actor", 3, distribution_cfg=noise)
+    with pytest.raises(ValueError, match="which has no mask"):
+        MaskedMLPModel(obs, {"actor": ["state", "mask"]}, "actor", 3)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from manyworlds.envs import BucketedRlEnv
+from manyworlds.utils.table import render_table
+
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 
 def task_tables(env: ManagerBasedRlEnv) -> str:
-    """Return a table for each manager that has terms, and a line about steps and episodes."""
+    """Return a table for each manager that has terms, and a line about steps and episodes.
+
+    With buckets, they are those of the first one, after a table of all buckets.
+    """
+    if isinstance(env, BucketedRlEnv):
+        return f"{_bucket_table(env)}\n{task_tables(next(iter(env.buckets.values())))}"
     managers = (
         env.action_manager,
         env.observation_manager,
@@ -25,3 +33,13 @@ def task_tables(env: ManagerBasedRlEnv) -> str:
     worlds = f"number of worlds: {env.num_envs} on {env.device}"
     episode = f"episodes of at most {env.max_episode_length_s:g} s"
     return "\n".join([*tables, f"{worlds}, {steps}, {episode}"])
+
+
+def _bucket_table(env: BucketedRlEnv) -> str:
+    """Return a table of the buckets of an environment."""
+    rows = []
+    for name, bucket in env.buckets.items():
+        model = bucket.sim.mj_model
+        rows.append((name, bucket.num_envs, model.nbody - 1, model.njnt, model.nu))
+    columns = ("bucket", "worlds", "bodies", "joints", "actuators")
+    return render_table(f"{len(rows)} buckets, {env.num_envs} worlds", columns, rows)

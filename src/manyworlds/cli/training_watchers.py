@@ -46,9 +46,22 @@ class TrainingWatchers:
         self._attach_server: AttachServer | None = None
 
     def attach(self, runner: OnPolicyRunner) -> None:
-        """Let the training accept and repeat edits."""
+        """Let the training accept and repeat edits.
+
+        Raises:
+            ValueError: its worlds have several models, and the options need one.
+        """
+        from manyworlds.envs import BucketedRlEnv
         from manyworlds.live.run_edits import RunEdits
 
+        if isinstance(runner.env.unwrapped, BucketedRlEnv):
+            options = self._options
+            if options.view or options.enter or options.edits is not None:
+                raise ValueError(
+                    "--view, --enter and --edits need one model for all worlds, but the task has "
+                    "buckets of several: leave them out, or train one bucket."
+                )
+            return
         self._edits = RunEdits(runner, self._recorded, repeat=self._options.repeat_edits)
         self._edits.on_applied = lambda edit: self._print(
             f"edit after iteration {edit.after}: {edit.text}"

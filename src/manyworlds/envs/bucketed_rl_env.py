@@ -6,7 +6,7 @@ import copy
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, NamedTuple, TypedDict
+from typing import Any, NamedTuple, NoReturn
 
 import gymnasium
 import numpy as np
@@ -26,14 +26,6 @@ _COUNTS = ("Status/", "Episode_Termination/")
 """Prefixes of logged numbers of worlds."""
 
 
-class BucketedState(TypedDict):
-    """Saved state of a `BucketedRlEnv`."""
-
-    buckets: dict[str, dict[str, object]]
-    """State of the environment of each bucket, by name."""
-    random: dict[str, object]
-
-
 class Bucket(NamedTuple):
     """Worlds of a `BucketedRlEnv` that share one model."""
 
@@ -44,7 +36,7 @@ class Bucket(NamedTuple):
     """Indices of its worlds among those of the whole environment, ascending, shape [n]."""
 
 
-class BucketedRlEnv:
+class BucketedRlEnv(ManagerBasedRlEnv):
     """Vectorized environment of worlds with different models: other robots, objects or joints.
 
     The worlds are divided into the buckets of `cfg.scene.buckets`. Each bucket is a
@@ -58,6 +50,8 @@ class BucketedRlEnv:
     buckets; users' terms that draw from torch's own generator get their numbers in the order of the
     buckets.
 
+    Scene, simulation and managers belong to the buckets: `env.buckets["a"].scene`.
+
     Args:
         cfg: the task; it is copied.
         device: torch device; None selects CUDA if it is available, else the CPU.
@@ -67,9 +61,6 @@ class BucketedRlEnv:
     Raises:
         ValueError: the configuration is inconsistent; the message names the bucket and the term.
     """
-
-    is_vector_env = True
-    metadata: ClassVar[dict[str, Any]] = ManagerBasedRlEnv.metadata
 
     def __init__(
         self,
@@ -120,6 +111,8 @@ class BucketedRlEnv:
         if not torch.equal(order, torch.arange(self.num_envs, device=self.device)):
             self._places = order.argsort()
         first = self._parts[0].env
+        self.physics_dt = first.physics_dt
+        self.step_dt = first.step_dt
         self.single_observation_space = first.single_observation_space
         self.single_action_space = first.single_action_space
         batch = gymnasium.vector.utils.batch_space
@@ -131,30 +124,21 @@ class BucketedRlEnv:
             self._parts, key=lambda part: -part.env.num_envs * part.env.sim.mj_model.nv
         )
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise an error: what one model has belongs to the buckets."""
+        buckets = vars(self).get("buckets", {})
+        if not name.startswith("_") and any(name in vars(env) for env in buckets.values()):
+            first = next(iter(buckets))
+            raise AttributeError(
+                f"'{name}' belongs to each of {len(buckets)} buckets: take that of one, as in "
+                f"env.buckets['{first}'].{name}."
+            )
+        raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'.")
+
     @property
     def unwrapped(self) -> BucketedRlEnv:
         """Environment itself."""
         return self
-
-    @property
-    def physics_dt(self) -> float:
-        """Physics timestep [s]."""
-        return self._parts[0].env.physics_dt
-
-    @property
-    def step_dt(self) -> float:
-        """Control period [s]."""
-        return self._parts[0].env.step_dt
-
-    @property
-    def max_episode_length_s(self) -> float:
-        """Maximum length of an episode [s]."""
-        return self.cfg.episode_length_s
-
-    @property
-    def max_episode_length(self) -> int:
-        """Maximum length of an episode [control steps]."""
-        return self._parts[0].env.max_episode_length
 
     @property
     def physics_time(self) -> float:
@@ -275,24 +259,21 @@ class BucketedRlEnv:
             self.extras,
         )
 
-    def get_observations(self) -> VecEnvObs:
-        """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
-        return self.obs_buf
-
     def set_auto_reset(self, on: bool) -> None:
         """Change the setting `auto_reset`, which no checkpoint contains."""
         self.cfg.auto_reset = on
         for part in self._parts:
             part.env.set_auto_reset(on)
 
-    def state_dict(self) -> BucketedState:
+    def state_dict(self) -> dict[str, object]:
         """Return everything that is needed to continue, random generators included."""
         return {
             "buckets": {part.name: part.env.state_dict() for part in self._parts},
             "random": self.random_streams.state_dict(),
+            "common_step_counter": self.common_step_counter,
         }
 
-    def load_state_dict(self, state: BucketedState) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` returned.
 
         Raises:

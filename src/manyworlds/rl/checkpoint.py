@@ -204,7 +204,7 @@ def restore_checkpoint(
     own: Checkpoint = {}
     if rank < len(states):
         own.update(states[rank])
-    if "sim" not in own.get("env_state", {}):
+    if not {"sim", "buckets"} & set(own.get("env_state", {})):
         own.pop("env_state", None)
         counter = infos.get("env_state", {}).get("common_step_counter", 0)
         runner.env.unwrapped.common_step_counter = int(counter)

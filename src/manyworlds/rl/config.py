@@ -15,6 +15,9 @@ JOINT_ACTOR = "manyworlds.rl.joint_network:JointActorModel"
 JOINT_CRITIC = "manyworlds.rl.joint_network:JointCriticModel"
 """Class name of a value network that all joints share."""
 
+MASKED_MLP = "manyworlds.rl.masked_actions:MaskedMLPModel"
+"""Class name of an MLP policy for robots with different numbers of actions."""
+
 SYMMETRIC_MLP = "manyworlds.rl.symmetry:SymmetricMLPModel"
 """Class name of an MLP model whose action for a mirrored observation is the mirrored action."""
 MIRROR_BATCH = "manyworlds.rl.symmetry:mirror_batch"

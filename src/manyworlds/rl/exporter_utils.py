@@ -104,13 +104,25 @@ def attach_metadata_to_onnx(onnx_path: str | Path, metadata: Metadata) -> None:
 
 
 def export_policy(
-    runner: OnPolicyRunner, path: Path, *, task: str | None = None, verbose: bool = False
+    runner: OnPolicyRunner,
+    path: Path,
+    *,
+    task: str | None = None,
+    verbose: bool = False,
+    env: ManagerBasedRlEnv | None = None,
 ) -> Path:
     """Export the policy's mean action as ONNX: input `obs`, output `actions`.
 
     Each image group, and the group of tokens of joints, is an additional input; recurrent policies
     have `h_in` and `h_out`, and `c_in` and `c_out` if they are LSTMs. The metadata hold
     `describe_policy` as JSON under `manyworlds`, and the entries of `get_base_metadata`.
+
+    Args:
+        runner: the runner.
+        path: the file.
+        task: name of the task.
+        verbose: let PyTorch print what it exports.
+        env: environment that is described; None for the runner's.
     """
     require_extra("onnx", "train")
     require_extra("onnxscript", "train")
@@ -133,7 +145,8 @@ def export_policy(
         axes[model.joint_group][1] = "joints"
         axes["actions"][1] = "joints"
     extra = runner.onnx_metadata()
-    env = runner.env.unwrapped
+    if env is None:
+        env = runner.env.unwrapped
     metadata: Metadata = {}
     if env.action_manager.active_terms:
         metadata.update(get_base_metadata(env, str(path.parent)))

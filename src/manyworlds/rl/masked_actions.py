@@ -6,10 +6,16 @@ of them, and a mask says which columns are real in each world.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, cast
+
 import torch
-from rsl_rl.modules import GaussianDistribution
+from rsl_rl.models import MLPModel
+from rsl_rl.modules import MLP, EmpiricalNormalization, GaussianDistribution
 from torch import nn
 from torch.distributions import Normal
+
+if TYPE_CHECKING:
+    from tensordict import TensorDict
 
 
 class MaskedGaussianDistribution(GaussianDistribution):
@@ -95,3 +101,90 @@ class _MeansOfRealColumns(nn.Module):
     def forward(self, mlp_output: torch.Tensor) -> torch.Tensor:
         """Return the means, shape [..., n], of outputs of shape [..., 2, n]."""
         return _means_of_real_columns(mlp_output)
+
+
+class MaskedMLPModel(MLPModel):
+    """rsl_rl's `MLPModel` as a policy whose padded actions do not count.
+
+    The last of its groups is that of `mdp.action_mask` alone; the network observes it, too.
+
+    Args:
+        obs: observations by group, each of shape [worlds, n].
+        obs_groups: groups of each network.
+        obs_set: name of the network.
+        output_dim: number of actions.
+        hidden_dims: sizes of hidden layers.
+        activation: name of the activation.
+        settings: further settings of rsl_rl's `MLPModel`.
+
+    Raises:
+        ValueError: the last group has another number of columns than the actions, or the
+            distribution is not a `MaskedGaussianDistribution`.
+    """
+
+    def __init__(
+        self,
+        obs: TensorDict,
+        obs_groups: dict[str, list[str]],
+        obs_set: str,
+        output_dim: int,
+        hidden_dims: tuple[int, ...] | list[int] = (256, 256, 256),
+        activation: str = "elu",
+        **settings: object,
+    ) -> None:
+        known = cast("dict[str, Any]", settings)
+        super().__init__(obs, obs_groups, obs_set, output_dim, hidden_dims, activation, **known)
+        mask = self.obs_groups[-1]
+        if obs[mask].shape[-1] != output_dim:
+            raise ValueError(
+                f"The last group that {type(self).__name__} observes, '{mask}', has "
+                f"{obs[mask].shape[-1]} columns, but there are {output_dim} actions: observe "
+                f"mdp.action_mask in a group of its own, and name it last in "
+                f"obs_groups['{obs_set}']."
+            )
+        if not isinstance(self.distribution, MaskedGaussianDistribution):
+            raise ValueError(
+                f"The distribution of {type(self).__name__} is a "
+                f"{type(self.distribution).__name__}, which has no mask: set distribution_cfg to "
+                "masked_gaussian_distribution()."
+            )
+        if self.obs_normalization:
+            self.obs_normalizer = _NormalizationOfObservations(self.obs_dim, output_dim)
+        network = MLP(self.obs_dim, output_dim, hidden_dims, activation)
+        self.mlp = _WithMask(network, output_dim)  # type: ignore[assignment]
+
+
+class _NormalizationOfObservations(EmpiricalNormalization):
+    """Normalization of all columns but those of the mask, which are the last ones.
+
+    Args:
+        size: number of columns.
+        mask_size: number of those of the mask.
+    """
+
+    def __init__(self, size: int, mask_size: int) -> None:
+        super().__init__(size)
+        self.mask_size = mask_size
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return normalized observations and the mask, shape [..., size]."""
+        normalized = super().forward(x)[..., : -self.mask_size]
+        return torch.cat([normalized, x[..., -self.mask_size :]], dim=-1)
+
+
+class _WithMask(nn.Module):
+    """Network that returns the mask among its inputs beside its outputs.
+
+    Args:
+        network: the network.
+        output_dim: number of its outputs, and of the last inputs, which are the mask.
+    """
+
+    def __init__(self, network: nn.Module, output_dim: int) -> None:
+        super().__init__()
+        self.network = network
+        self.output_dim = output_dim
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return means and mask, shape [..., 2, output_dim]."""
+        return torch.stack([self.network(x), x[..., -self.output_dim :]], dim=-2)

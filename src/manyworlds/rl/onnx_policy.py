@@ -502,6 +502,13 @@ def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.
     return policy.action[policy.action_slices[name]]
 
 
+def _action_mask(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
+    mask = np.zeros_like(policy.action)
+    for name, term in policy.description["actions"].items():
+        mask[policy.action_slices[name]][: len(cast("Params", term)["targets"])] = 1.0
+    return mask
+
+
 def _generated_commands(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     return policy.commands[params["command_name"]]
 
@@ -521,6 +528,7 @@ def _projected_gravity_from_sensor(
 
 
 OBSERVATION_FNS: dict[str, ObservationFn] = {
+    "action_mask": _action_mask,
     "base_ang_vel": _root_velocity(slice(0, 3)),
     "base_lin_vel": _root_velocity(slice(3, 6)),
     "builtin_sensor": _builtin_sensor,

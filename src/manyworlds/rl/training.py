@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.envs import BucketedRlEnv, ManagerBasedRlEnvCfg, make_env
 from manyworlds.rl.config import RslRlBaseRunnerCfg
 from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
@@ -169,11 +169,24 @@ def train(
         if ranks.is_main:
             curve = run.path / "learning_curve.png"
             result.files += [
-                export_policy(runner, run.path / "policy.onnx", task=task),
-                export_scene(runner.env.unwrapped, run.path / "scene"),
+                *_export(runner, run.path, task),
                 plot_learning_curve(result.records, curve, read_edits(run.path)),
             ]
     return result
+
+
+def _export(runner: OnPolicyRunner, folder: Path, task: str) -> list[Path]:
+    """Export the policy and its scene; with buckets, for each of them into a folder of its own."""
+    env = runner.env.unwrapped
+    if not isinstance(env, BucketedRlEnv):
+        policy = export_policy(runner, folder / "policy.onnx", task=task)
+        return [policy, export_scene(env, folder / "scene")]
+    for name, bucket in env.buckets.items():
+        own = folder / "buckets" / name
+        own.mkdir(parents=True, exist_ok=True)
+        export_policy(runner, own / "policy.onnx", task=task, env=bucket)
+        export_scene(bucket, own / "scene")
+    return [folder / "buckets"]
 
 
 @contextlib.contextmanager
@@ -235,7 +248,7 @@ def _make_runner(
         scene.first_world = ranks.rank * scene.num_envs
         scene.total_envs = ranks.world_size * scene.num_envs
         env_cfg.sim.num_threads = env_cfg.sim.num_threads or ranks.threads
-    env = ManagerBasedRlEnv(env_cfg, device=ranks.device(device))
+    env = make_env(env_cfg, device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
     log_dir = None
     if run is not None:
@@ -297,11 +310,16 @@ def _start_run(
         origin["versions"] = package_versions()
         run.begin(task, env_cfg, rl_cfg, origin, task_files)
     runner.logger.log_dir = str(run.path)
-    guard = runner.env.unwrapped.sim.cfg.nan_guard
     dumps = "nan_dumps"
     if runner.ranks.is_distributed:
         dumps += f"_rank{runner.ranks.rank}"
-    guard.output_dir = guard.output_dir or str(run.path / dumps)
+    env = runner.env.unwrapped
+    parts = [env]
+    if isinstance(env, BucketedRlEnv):
+        parts = list(env.buckets.values())
+    for part in parts:
+        guard = part.sim.cfg.nan_guard
+        guard.output_dir = guard.output_dir or str(run.path / dumps)
 
 
 def _earlier_records(checkpoint: Path | None, iterations: int) -> list[IterationRecord]:

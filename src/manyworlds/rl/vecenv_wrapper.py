@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.envs import BucketedRlEnv, ManagerBasedRlEnv
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.overrides import overrides
 
@@ -34,14 +34,17 @@ class RslRlVecEnvWrapper(VecEnv):
         self.env: Any = env  # or a wrapper of it, such as a video recorder
         self.clip_actions = clip_actions
         self.num_envs = env.num_envs
-        self.num_actions = env.action_manager.total_action_dim
+        [self.num_actions] = env.single_action_space.shape
         self.max_episode_length = env.max_episode_length
         self.device = str(env.device)
         self.step_time = 0.0
         """Time of all steps so far [s]."""
         self.mirror: EnvSymmetry | None = None
         """Mirror images of observations and actions, if learning uses them."""
-        if overrides(self.unwrapped, ManagerBasedRlEnv, "reset", "_reset_worlds"):
+        has_buckets = isinstance(self.unwrapped, BucketedRlEnv)
+        if not has_buckets and overrides(
+            self.unwrapped, ManagerBasedRlEnv, "reset", "_reset_worlds"
+        ):
             env.reset()  # which the constructor of the environment does by its own method
 
     @property
@@ -81,7 +84,9 @@ class RslRlVecEnvWrapper(VecEnv):
 
     @episode_length_buf.setter
     def episode_length_buf(self, value: torch.Tensor) -> None:  # type: ignore[override]
-        self.env.episode_length_buf.copy_(value)
+        lengths = self.env.episode_length_buf
+        lengths.copy_(value)
+        self.env.episode_length_buf = lengths  # with buckets it is a copy
 
     def seed(self, seed: int = -1) -> int:
         """Seed the random generators; -1 samples a seed. Returns the seed."""

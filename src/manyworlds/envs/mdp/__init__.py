@@ -52,6 +52,7 @@ from manyworlds.envs.mdp.metrics import (
     mean_action_acc,
 )
 from manyworlds.envs.mdp.observations import (
+    action_mask,
     base_ang_vel,
     base_lin_vel,
     builtin_sensor,
@@ -119,6 +120,7 @@ __all__ = [
     "TendonVelocityActionCfg",
     "TerminationCurriculumStage",
     "action_acc_l2",
+    "action_mask",
     "action_rate_l2",
     "apply_body_impulse",
     "apply_external_force_torque",
