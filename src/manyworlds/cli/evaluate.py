@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
+from manyworlds.cli.buckets import one_bucket
 from manyworlds.cli.options import PolicyOptions, parse_task_command
 from manyworlds.cli.runs import find_run, find_task, tell_differences
 
@@ -69,7 +70,11 @@ def main(argv: list[str]) -> int:
         print(evaluate_cases(task, found.folder, config.env, options.device, only))
         return 0
     print(f"policy: {checkpoint}")
-    print(evaluate_checkpoint(task, checkpoint, found.folder, config.env, options.device))
+    if config.env.scene.buckets and options.bucket is None:
+        print(evaluate_buckets(task, checkpoint, found.folder, config.env, options.device))
+        return 0
+    env_cfg = one_bucket(config.env, options.bucket)
+    print(evaluate_checkpoint(task, checkpoint, found.folder, env_cfg, options.device))
     return 0
 
 
@@ -150,12 +155,39 @@ def _checkpoints_from(run: RunFolder, after: int) -> list[Path]:
     return before[-1:] + later
 
 
+def evaluate_buckets(
+    task: str,
+    checkpoint: Path,
+    run: RunFolder | None,
+    env_cfg: ManagerBasedRlEnvCfg,
+    device: str | None = None,
+) -> str:
+    """Evaluate the policy of a checkpoint in each bucket of a task, and return a table.
+
+    Args:
+        task: name of the task.
+        checkpoint: the checkpoint.
+        run: run folder with the settings of the networks; None for those of the task.
+        env_cfg: the task, whose worlds are divided equally among the buckets.
+        device: torch device; None for the default.
+    """
+    from manyworlds.envs.buckets import separate_cfgs
+    from manyworlds.rl.evaluation import bucket_table
+
+    worlds = max(1, env_cfg.scene.num_envs // len(env_cfg.scene.buckets))
+    results = {}
+    for name, part in separate_cfgs(env_cfg, worlds).items():
+        results[name] = evaluate_checkpoint(task, checkpoint, run, part, device, name)
+    return bucket_table(results)
+
+
 def evaluate_checkpoint(
     task: str,
     checkpoint: Path,
     run: RunFolder | None,
     env_cfg: ManagerBasedRlEnvCfg,
     device: str | None = None,
+    what: str = "evaluating",
 ) -> Evaluation:
     """Evaluate the policy of a checkpoint over one episode in each world, with a progress bar.
 
@@ -165,6 +197,7 @@ def evaluate_checkpoint(
         run: run folder with the settings of the networks; None for those of the task.
         env_cfg: the environment.
         device: torch device; None for the default.
+        what: description of the progress bar.
     """
     from manyworlds.cli.policies import load_run_policy, with_progress
     from manyworlds.envs import ManagerBasedRlEnv
@@ -172,5 +205,5 @@ def evaluate_checkpoint(
 
     env = ManagerBasedRlEnv(env_cfg, device=device)
     policy = load_run_policy(env, task, run, checkpoint)
-    with with_progress(policy, env.max_episode_length, "evaluating") as shown:
+    with with_progress(policy, env.max_episode_length, what) as shown:
         return evaluate(env, shown)

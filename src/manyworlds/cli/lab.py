@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from manyworlds.cli.attach import ATTACH, attach
+from manyworlds.cli.buckets import exported_folder, one_bucket
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.options import (
     RUNS,
+    Bucket,
     Command,
     Host,
     Load,
@@ -53,6 +55,7 @@ class LabOptions:
     """Model file, world of the gallery, task, run folder, checkpoint, or exported policy."""
     world: int | None = None
     """World of the training whose variant and randomization are used; None uses none."""
+    bucket: Bucket = None
     policy: Path | None = None
     """ONNX file or checkpoint of a policy that controls the robot; None uses that of the run."""
     stepper: Annotated[
@@ -248,6 +251,8 @@ class Target:
     run: RunFolder | None = None
     policy: Path | None = None
     """Exported policy or checkpoint that controls the robot; None for none."""
+    folder: Path | None = None
+    """Folder in which training exported policy and scene: that of the run, or of a bucket."""
 
 
 def open_lab(cfg: LabOptions) -> LiveLab:
@@ -343,10 +348,11 @@ def find_target(cfg: LabOptions) -> Target:
         return Target(task=task, policy=cfg.policy)
     # Training exports its policy at the end. The lab itself exports a named checkpoint, or the last
     # one of a run that has not ended.
-    policy = run.path / "policy.onnx"
+    folder = exported_folder(run.path, cfg.bucket)
+    policy = folder / "policy.onnx"
     if path.suffix in (".pt", ".onnx") or not policy.is_file():
         policy = found.need_checkpoint()
-    return Target(task=task, run=run, policy=cfg.policy or policy)
+    return Target(task=task, run=run, policy=cfg.policy or policy, folder=folder)
 
 
 def world_of(target: Target, cfg: LabOptions) -> World:
@@ -373,13 +379,16 @@ def world_of(target: Target, cfg: LabOptions) -> World:
                 f"has {count} worlds, got {cfg.world}: choose one of these."
             )
     if target.run is None:
-        return _world_of_task(load_env_cfg(target.task, play=True), cfg.world)
-    scene = target.run.path / "scene" / "scene.xml"
-    if cfg.world is None and scene.is_file():
-        return world_from_file(scene, by_prefix=True)
+        env_cfg = one_bucket(load_env_cfg(target.task, play=True), cfg.bucket)
+        return _world_of_task(env_cfg, cfg.world)
+    if cfg.world is None and target.folder is not None:
+        scene = target.folder / "scene" / "scene.xml"
+        if scene.is_file():
+            return world_from_file(scene, by_prefix=True)
     from manyworlds.tasks.run_configs import play_env_cfg
 
-    return _world_of_task(play_env_cfg(target.task, target.run), cfg.world)
+    env_cfg = one_bucket(play_env_cfg(target.task, target.run), cfg.bucket)
+    return _world_of_task(env_cfg, cfg.world)
 
 
 def _world_of_file(path: Path, cfg: LabOptions) -> World:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from manyworlds.cli.buckets import one_bucket
 from manyworlds.tasks.run_configs import (
     differences_from_training,
     evaluation_env_cfg,
@@ -53,6 +54,7 @@ def open_environment(cfg: LabOptions, target: Target, play: bool) -> LiveLab:
     else:
         env_cfg = evaluation_env_cfg(target.task, trained)
     env_cfg.scene.num_envs = 1
+    env_cfg = one_bucket(env_cfg, cfg.bucket)
     env_cfg.sim.engine = "native"
     torch.set_num_threads(1)  # one world has too little work for several
     env = ManagerBasedRlEnv(env_cfg, device="cpu")

@@ -71,12 +71,12 @@ def main(argv: list[str]) -> int:
 def _tables(task: str) -> str:
     """Return the tables of a task, of one world of it."""
     from manyworlds.cli.task_tables import task_tables
-    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs import make_env
     from manyworlds.tasks import load_env_cfg
 
     cfg = load_env_cfg(task)
-    cfg.scene.num_envs = 1
-    env = ManagerBasedRlEnv(cfg, device="cpu")
+    cfg.scene.num_envs = max(1, len(cfg.scene.buckets))
+    env = make_env(cfg, device="cpu")
     try:
         return task_tables(env)
     finally:

@@ -66,6 +66,13 @@ Command = Annotated[
     tyro.conf.UsePythonSyntaxForLiteralCollections,
     arg(help="Values of the policy's command terms, such as \"{'twist': (0.5, 0.0, 0.0)}\"."),
 ]
+Bucket = Annotated[
+    str | None,
+    arg(
+        help="Bucket of a task whose worlds have different robots or objects; None takes the "
+        "first, or all where each is evaluated."
+    ),
+]
 MissingMeshes = Annotated[
     Literal["error", "skip"],
     arg(
@@ -127,6 +134,7 @@ class PolicyOptions(TaskOptions):
     """Name of the task, or the path of a run folder or of a checkpoint."""
     checkpoint: Path | None = None
     """Checkpoint: a file, a run folder, or the name of a run; None uses the newest."""
+    bucket: Bucket = None
     from_file: FromFile = False
 
 

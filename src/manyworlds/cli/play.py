@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 from tyro.conf import arg
 
+from manyworlds.cli.buckets import one_bucket
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import (
     Host,
@@ -121,6 +122,7 @@ def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
         config.env = play_env_cfg(task, found.folder, from_file=options.from_file)
         config = parse_fields(config, words, f"play {task}", options)
     take_num_envs(config.env, options.num_envs)
+    config.env = one_bucket(config.env, options.bucket)
     _change(config.env, options)
     _show(task, options, config.env, found)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import tyro
 
+from manyworlds.cli.buckets import one_bucket
 from manyworlds.cli.errors import EXPECTED, UsageError, one_line
 from manyworlds.cli.options import RUNS, Device, FromFile, Load, LogRoot, parse
 from manyworlds.cli.runs import FoundRun, find_run, tell_differences
@@ -162,6 +163,7 @@ def _film(found: FoundRun, folder: Path, options: ReportOptions) -> list[Path]:
     use_working_gl()
     cfg: ManagerBasedRlEnvCfg = play_env_cfg(task, run, from_file=options.from_file)
     cfg.scene.num_envs = 1
+    cfg = one_bucket(cfg, None)
     cfg.seed = UNSEEN_SEED
     cfg.viewer.width, cfg.viewer.height = _STRIP_SIZE
     env = ManagerBasedRlEnv(cfg, device=options.device)

@@ -104,27 +104,39 @@ def _tasks() -> list[str]:
 def _validate_task(task: str) -> bool:
     """Run a task for some steps and print the findings; return whether there are none."""
     from manyworlds.envs import check_env
-    from manyworlds.tasks import load_env_cfg
     from manyworlds.utils.devices import torch_threads
 
-    env_cfg = load_env_cfg(task)
-    with torch_threads(1):
-        report = check_env(env_cfg)
-    report.findings += _refused_by_learner(task, env_cfg)
-    first = f"{task}: "
-    if not report.ok:
-        first += "error\n  "
-    print(first + str(report).replace("\n", "\n  "))
-    return report.ok
+    ok = True
+    for name, env_cfg in _parts(task):
+        with torch_threads(1):
+            report = check_env(env_cfg)
+        report.findings += _refused_by_learner(task, env_cfg)
+        first = f"{name}: "
+        if not report.ok:
+            first += "error\n  "
+        print(first + str(report).replace("\n", "\n  "))
+        ok &= report.ok
+    return ok
+
+
+def _parts(task: str) -> list[tuple[str, ManagerBasedRlEnvCfg]]:
+    """Return what is checked of a task, with its name: the task, or each of its buckets."""
+    from manyworlds.envs.buckets import separate_cfgs
+    from manyworlds.tasks import load_env_cfg
+
+    cfg = load_env_cfg(task)
+    if not cfg.scene.buckets:
+        return [(task, cfg)]
+    return [(f"{task}, bucket '{name}'", part) for name, part in separate_cfgs(cfg, 1).items()]
 
 
 def _tell_capture(task: str) -> None:
     """Print what keeps the control step of a task from being captured."""
     from manyworlds.envs.capture_check import check_capture
-    from manyworlds.tasks import load_env_cfg
 
-    report = check_capture(load_env_cfg(task))
-    print(f"{task} as a CUDA graph: " + str(report).replace("\n", "\n  "))
+    for name, env_cfg in _parts(task):
+        report = check_capture(env_cfg)
+        print(f"{name} as a CUDA graph: " + str(report).replace("\n", "\n  "))
 
 
 def _refused_by_learner(task: str, env_cfg: ManagerBasedRlEnvCfg) -> list[Finding]:

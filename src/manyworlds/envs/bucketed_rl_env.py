@@ -14,7 +14,7 @@ import torch
 
 from manyworlds.envs.buckets import assign_buckets, blame_bucket, bucket_cfgs, rows_of
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.envs.types import SubstepStage, VecEnvObs, VecEnvStepReturn
+from manyworlds.envs.types import Extras, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.sim import choose_device
 from manyworlds.sim.diagnostics.status import quiet_mujoco
 from manyworlds.utils.devices import usable_cores
@@ -142,7 +142,7 @@ class BucketedRlEnv(ManagerBasedRlEnv):
 
     @property
     def physics_time(self) -> float:
-        """Time of the physics steps of all control steps and buckets so far [s]."""
+        """Time of physics steps so far [s], without what passes while terms are computed."""
         return sum(part.env.physics_time for part in self._parts)
 
     @property
@@ -200,7 +200,7 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         seed: int | None = None,
         env_ids: EnvIds = None,
         options: dict[str, object] | None = None,
-    ) -> tuple[VecEnvObs, dict[str, Any]]:
+    ) -> tuple[VecEnvObs, Extras]:
         """Start new episodes; see `ManagerBasedRlEnv.reset`."""
         if seed is not None:
             self.seed_used = seed

@@ -134,9 +134,25 @@ def bucket_cfg(cfg: ManagerBasedRlEnvCfg, name: str, num_envs: int) -> ManagerBa
             f"There is no bucket '{name}': choose one of {', '.join(cfg.scene.buckets)}."
             + near_matches(name, cfg.scene.buckets)
         )
-    part = _padded(cfg, assign_buckets(cfg.scene))[name]
-    part.scene = replace(copy.deepcopy(cfg.scene.buckets[name]), num_envs=num_envs)
-    return part
+    return separate_cfgs(cfg, num_envs)[name]
+
+
+def separate_cfgs(cfg: ManagerBasedRlEnvCfg, num_envs: int) -> dict[str, ManagerBasedRlEnvCfg]:
+    """Return the task of each bucket alone, as `bucket_cfg` does.
+
+    Args:
+        cfg: a task with `scene.buckets`.
+        num_envs: number of worlds of each.
+    """
+    # The assignment belongs to the number of worlds of the task.
+    cfg = copy.copy(cfg)
+    cfg.scene = replace(
+        cfg.scene, num_envs=len(cfg.scene.buckets), total_envs=None, bucket_assignment=()
+    )
+    parts = _padded(cfg, assign_buckets(cfg.scene))
+    for name, part in parts.items():
+        part.scene = replace(copy.deepcopy(cfg.scene.buckets[name]), num_envs=num_envs)
+    return parts
 
 
 def _padded(cfg: ManagerBasedRlEnvCfg, assigned: np.ndarray) -> dict[str, ManagerBasedRlEnvCfg]:

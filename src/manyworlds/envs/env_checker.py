@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from manyworlds.entity import SecondActuatorsWarning
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.envs.mdp.padding import AbsentValues, PresentColumns
 from manyworlds.managers import (
     NullCurriculumManager,
     ObservationTermCfg,
@@ -320,6 +321,8 @@ class _Checker:
             )
 
     def _judge_observation(self, watch: _Watch) -> None:
+        if isinstance(watch.func, AbsentValues | PresentColumns):
+            return  # constants of a bucket
         if not watch.finite:
             self.find(
                 watch.where,

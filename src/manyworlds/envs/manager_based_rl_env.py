@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pkgutil
+import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from manyworlds.envs.build_notes import warn_of_doubts
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
 from manyworlds.envs.mdp.events import reset_scene_to_default
 from manyworlds.envs.step_graph import StepGraph, captured
-from manyworlds.envs.types import StepObserver, SubstepStage, VecEnvObs, VecEnvStepReturn
+from manyworlds.envs.types import Extras, StepObserver, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.managers import (
     ActionManager,
     ActionTermCfg,
@@ -342,8 +343,8 @@ class ManagerBasedRlEnv(Stateful):
         *,
         seed: int | None = None,
         env_ids: EnvIds = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[VecEnvObs, dict[str, Any]]:
+        options: dict[str, object] | None = None,
+    ) -> tuple[VecEnvObs, Extras]:
         """Start new episodes.
 
         The log describes the episodes that end: those of worlds that have stepped since their last
@@ -573,9 +574,7 @@ class ManagerBasedRlEnv(Stateful):
             if self.physics_pool is None:
                 self.sim.step(self.cfg.decimation, refresh=True)
             else:
-                self.sim.launch(self.physics_pool, self.cfg.decimation, refresh=True)
-                yield "launched"
-                self.sim.finish()
+                yield from self._launch(self.physics_pool, self.cfg.decimation, refresh=True)
             self.scene.update(self.step_dt)
             return
         for substep in range(done, self.cfg.decimation):
@@ -589,9 +588,7 @@ class ManagerBasedRlEnv(Stateful):
             if self.physics_pool is None or not merge:
                 self.sim.step(refresh=refresh)
             else:
-                self.sim.launch(self.physics_pool, 1, refresh=refresh)
-                yield "launched"
-                self.sim.finish()
+                yield from self._launch(self.physics_pool, 1, refresh)
             if self._needs_substeps:
                 self.scene.update(self.physics_dt)
                 if self.metrics_manager.needs_substeps:
@@ -599,6 +596,14 @@ class ManagerBasedRlEnv(Stateful):
             elif last:
                 self.scene.update(self.step_dt)
             yield "physics"
+
+    def _launch(self, pool: Executor, nsubsteps: int, refresh: bool) -> Iterator[SubstepStage]:
+        """Make physics steps on a thread, during which the caller may do other work."""
+        self.sim.launch(pool, nsubsteps, refresh=refresh)
+        began = time.perf_counter()
+        yield "launched"
+        self._physics_timer.leave_out(time.perf_counter() - began)
+        self.sim.finish()
 
     def get_observations(self) -> VecEnvObs:
         """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""

@@ -8,7 +8,9 @@ import torch
 
 VecEnvObs = dict[str, "torch.Tensor"]
 """Observations by group, each of shape [num_envs, ...]; see `ObservationManager.compute`."""
-VecEnvStepReturn = tuple[VecEnvObs, "torch.Tensor", "torch.Tensor", "torch.Tensor", dict[str, Any]]
+Extras = dict[str, Any]
+"""What `ManagerBasedRlEnv.step` returns beside its tensors."""
+VecEnvStepReturn = tuple[VecEnvObs, "torch.Tensor", "torch.Tensor", "torch.Tensor", Extras]
 """Observations, rewards, terminated, truncated, extras."""
 SubstepStage = Literal["controls", "launched", "physics"]
 """Part of a physics step that has just been done; see `ManagerBasedRlEnv.substeps`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -108,3 +109,22 @@ def evaluate(env: ManagerBasedRlEnv, policy: Callable[[VecEnvObs], torch.Tensor]
         },
         metrics={name: mean_of_finite(value).item() for name, value in metrics.items()},
     )
+
+
+def bucket_table(results: Mapping[str, Evaluation]) -> str:
+    """Return a table of evaluations by bucket: lengths, returns, ends and metrics.
+
+    Args:
+        results: evaluations of the same task by bucket; terms may be missing in some.
+    """
+    ends = dict.fromkeys(end for result in results.values() for end in result.ends)
+    metrics = dict.fromkeys(name for result in results.values() for name in result.metrics)
+    rows: list[list[object]] = []
+    for name, result in results.items():
+        row: list[object] = [name, round(result.mean_length_s, 2), round(result.mean_return, 2)]
+        row += [result.ends.get(end, "") for end in ends]
+        row += [round(result.metrics.get(metric, math.nan), 4) for metric in metrics]
+        rows.append(row)
+    first = next(iter(results.values()))
+    title = f"{first.episodes} episodes of at most {first.episode_length_s:g} s in each bucket"
+    return render_table(title, ("bucket", "length [s]", "return", *ends, *metrics), rows)

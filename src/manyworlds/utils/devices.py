@@ -122,6 +122,10 @@ class DeviceTimer:
         else:
             self._events[1].record()
 
+    def leave_out(self, seconds: float) -> None:
+        """Take time on the host out of the span that has begun [s]."""
+        self._start += seconds
+
     def elapsed(self) -> float:
         """Return the time from the last start to the last stop [s]; a GPU must have passed both."""
         if not self.enabled:
