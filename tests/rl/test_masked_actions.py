@@ -98,9 +98,9 @@ def test_an_mlp_reads_the_mask():
 
 def test_wrong_settings_of_an_mlp_are_named():
     """Refuse a last group that is no mask, and a distribution without one."""
-    obs = TensorDict({"state": torch.randn(2, 4), "mask": MASK}, [2])
+    obs = TensorDict({"state": torch.randn(2, 2), "mask": MASK}, [2])
     noise = masked_gaussian_distribution()
-    with pytest.raises(ValueError, match="'state', has 4 columns, but there are 3 actions"):
+    with pytest.raises(ValueError, match="'state', has 2 columns, but there are 3 actions"):
         MaskedMLPModel(obs, {"actor": ["mask", "state"]}, "actor", 3, distribution_cfg=noise)
     with pytest.raises(ValueError, match="which has no mask"):
         MaskedMLPModel(obs, {"actor": ["state", "mask"]}, "actor", 3)

@@ -106,7 +106,8 @@ class _MeansOfRealColumns(nn.Module):
 class MaskedMLPModel(MLPModel):
     """rsl_rl's `MLPModel` as a policy whose padded actions do not count.
 
-    The last of its groups is that of `mdp.action_mask` alone; the network observes it, too.
+    `mdp.action_mask` is the first term of the last group that it observes. The network observes the
+    mask, too.
 
     Args:
         obs: observations by group, each of shape [worlds, n].
@@ -118,8 +119,8 @@ class MaskedMLPModel(MLPModel):
         settings: further settings of rsl_rl's `MLPModel`.
 
     Raises:
-        ValueError: the last group has another number of columns than the actions, or the
-            distribution is not a `MaskedGaussianDistribution`.
+        ValueError: the last group has fewer columns than there are actions, or the distribution is
+            not a `MaskedGaussianDistribution`.
     """
 
     def __init__(
@@ -134,14 +135,16 @@ class MaskedMLPModel(MLPModel):
     ) -> None:
         known = cast("dict[str, Any]", settings)
         super().__init__(obs, obs_groups, obs_set, output_dim, hidden_dims, activation, **known)
-        mask = self.obs_groups[-1]
-        if obs[mask].shape[-1] != output_dim:
+        last = self.obs_groups[-1]
+        size = obs[last].shape[-1]
+        if size < output_dim:
             raise ValueError(
-                f"The last group that {type(self).__name__} observes, '{mask}', has "
-                f"{obs[mask].shape[-1]} columns, but there are {output_dim} actions: observe "
-                f"mdp.action_mask in a group of its own, and name it last in "
-                f"obs_groups['{obs_set}']."
+                f"The last group that {type(self).__name__} observes, '{last}', has {size} "
+                f"columns, but there are {output_dim} actions: observe mdp.action_mask in a group "
+                f"of its own, and name it last in obs_groups['{obs_set}']."
             )
+        start = self.obs_dim - size
+        mask = slice(start, start + output_dim)
         if not isinstance(self.distribution, MaskedGaussianDistribution):
             raise ValueError(
                 f"The distribution of {type(self).__name__} is a "
@@ -149,27 +152,28 @@ class MaskedMLPModel(MLPModel):
                 "masked_gaussian_distribution()."
             )
         if self.obs_normalization:
-            self.obs_normalizer = _NormalizationOfObservations(self.obs_dim, output_dim)
+            self.obs_normalizer = _NormalizationOfObservations(self.obs_dim, mask)
         network = MLP(self.obs_dim, output_dim, hidden_dims, activation)
-        self.mlp = _WithMask(network, output_dim)  # type: ignore[assignment]
+        self.mlp = _WithMask(network, mask)  # type: ignore[assignment]
 
 
 class _NormalizationOfObservations(EmpiricalNormalization):
-    """Normalization of all columns but those of the mask, which are the last ones.
+    """Normalization of all columns but those of the mask.
 
     Args:
         size: number of columns.
-        mask_size: number of those of the mask.
+        mask: columns of the mask.
     """
 
-    def __init__(self, size: int, mask_size: int) -> None:
+    def __init__(self, size: int, mask: slice) -> None:
         super().__init__(size)
-        self.mask_size = mask_size
+        self.mask = mask
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return normalized observations and the mask, shape [..., size]."""
-        normalized = super().forward(x)[..., : -self.mask_size]
-        return torch.cat([normalized, x[..., -self.mask_size :]], dim=-1)
+        """Return normalized observations with the mask as it is, shape [..., size]."""
+        values = super().forward(x)
+        parts = (values[..., : self.mask.start], x[..., self.mask], values[..., self.mask.stop :])
+        return torch.cat(parts, dim=-1)
 
 
 class _WithMask(nn.Module):
@@ -177,14 +181,14 @@ class _WithMask(nn.Module):
 
     Args:
         network: the network.
-        output_dim: number of its outputs, and of the last inputs, which are the mask.
+        mask: columns of the mask.
     """
 
-    def __init__(self, network: nn.Module, output_dim: int) -> None:
+    def __init__(self, network: nn.Module, mask: slice) -> None:
         super().__init__()
         self.network = network
-        self.output_dim = output_dim
+        self.mask = mask
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return means and mask, shape [..., 2, output_dim]."""
-        return torch.stack([self.network(x), x[..., -self.output_dim :]], dim=-2)
+        return torch.stack([self.network(x), x[..., self.mask]], dim=-2)

@@ -270,7 +270,7 @@ def legged_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
             hidden_dims=(64, 64),
             activation="relu",  # as good as others here, and cheaper
             obs_normalization=True,
-            distribution_cfg={**masked_gaussian_distribution(shared_std=True), "init_std": 0.8},
+            distribution_cfg={**masked_gaussian_distribution(shared_std=True), "init_std": 0.45},
         ),
         critic=RslRlModelCfg(
             class_name=JOINT_CRITIC,
@@ -281,8 +281,8 @@ def legged_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
         algorithm=RslRlPpoAlgorithmCfg(
             gamma=0.97,
             desired_kl=0.015,
-            entropy_coef=0.01,
-            entropy_stages=((300, 0.003),),
+            entropy_coef=0.005,
+            entropy_stages=((300, 0.002),),
             use_clipped_value_loss=False,
             num_learning_epochs=4,
         ),
