@@ -18,6 +18,7 @@ from manyworlds.actuator import (
 )
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+from manyworlds.envs.buckets import bucket_cfg
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg, SceneEntityCfg
 from manyworlds.rl.exporter_utils import export_policy, export_scene, list_to_csv_str
 from manyworlds.rl.onnx_policy import OBSERVATION_FNS, OnnxPolicy
@@ -28,6 +29,7 @@ from manyworlds.scene import SceneCfg
 from manyworlds.sensor import RayCastSensorCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from tests.envs.bucket_tasks import chains_cfg
 from tests.lab.policies import export_policy_of
 from tests.robots import robot_file
 from tests.sparse_newton import branching_trees
@@ -68,7 +70,7 @@ def largest_difference(runner, policy, data, steps: int) -> float:
         plain = policy.step(data)
         worst = max(
             worst,
-            np.abs(plain - action[0].numpy()).max(),
+            np.abs(plain - env.action_manager.action[0].numpy()).max(),
             np.abs(data.qpos - env.sim.data.qpos[0].numpy()).max(),
         )
     return worst
@@ -442,3 +444,16 @@ def test_lists_become_csv():
     """Round numbers to three digits, and join inner lists by semicolons."""
     assert list_to_csv_str([1, 2.34567, "a", [1.0, 2.0]]) == "1.000,2.346,a,1.000;2.000"
     assert list_to_csv_str([0.5], decimals=1) == "0.5"
+
+
+def test_a_bucket_moves_as_in_its_environment(rl_cfg, tmp_path):
+    """Pad observations, and leave out actions, as the bucket's environment does."""
+    cfg = bucket_cfg(chains_cfg(), "three", num_envs=1)
+    cfg.observations["actor"].enable_corruption = False
+    del cfg.events["mass"]  # the exported scene is that of the model without randomization
+    runner, policy, data = exported(cfg, rl_cfg, tmp_path)
+    assert policy.action.shape == (4,)
+    env = runner.env.unwrapped
+    assert isinstance(env, ManagerBasedRlEnv)
+    assert env.scene.entity("robot").num_joints == 3
+    assert largest_difference(runner, policy, data, steps=10) < 1e-4

@@ -348,7 +348,9 @@ def find_target(cfg: LabOptions) -> Target:
         return Target(task=task, policy=cfg.policy)
     # Training exports its policy at the end. The lab itself exports a named checkpoint, or the last
     # one of a run that has not ended.
-    folder = exported_folder(run.path, cfg.bucket)
+    if path.suffix == ".onnx" and path.parent.parent.name == "buckets":
+        cfg.bucket = cfg.bucket or path.parent.name
+    folder = exported_folder(run, cfg.bucket)
     policy = folder / "policy.onnx"
     if path.suffix in (".pt", ".onnx") or not policy.is_file():
         policy = found.need_checkpoint()

@@ -54,6 +54,9 @@ def open_environment(cfg: LabOptions, target: Target, play: bool) -> LiveLab:
     else:
         env_cfg = evaluation_env_cfg(target.task, trained)
     env_cfg.scene.num_envs = 1
+    differences: list[str] = []
+    if trained is not None:
+        differences = differences_from_training(env_cfg, trained)
     env_cfg = one_bucket(env_cfg, cfg.bucket)
     env_cfg.sim.engine = "native"
     torch.set_num_threads(1)  # one world has too little work for several
@@ -63,8 +66,7 @@ def open_environment(cfg: LabOptions, target: Target, play: bool) -> LiveLab:
     lab = LiveLab.driven_by(env, policy, cfg.lab_cfg())
     lab.source = lambda: open_environment(cfg, target, play)
     assert lab.environment is not None
-    if trained is not None:
-        lab.environment.differences = differences_from_training(env_cfg, trained)
+    lab.environment.differences = differences
     for name, values in cfg.command.items():
         lab.environment.steer(name, values)
     return lab

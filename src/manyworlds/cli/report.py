@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import tyro
 
-from manyworlds.cli.buckets import one_bucket
+from manyworlds.cli.buckets import exported_folder, one_bucket
 from manyworlds.cli.errors import EXPECTED, UsageError, one_line
-from manyworlds.cli.options import RUNS, Device, FromFile, Load, LogRoot, parse
+from manyworlds.cli.options import RUNS, Bucket, Device, FromFile, Load, LogRoot, parse
 from manyworlds.cli.runs import FoundRun, find_run, tell_differences
 from manyworlds.cli.task_files import load_task_of
 
@@ -54,6 +54,7 @@ class ReportOptions:
     """Length of the film [s]."""
     log_root: LogRoot = RUNS
     device: Device = None
+    bucket: Bucket = None
     load: Load = ()
     from_file: FromFile = False
 
@@ -96,6 +97,10 @@ def main(argv: list[str]) -> int:
         results = Results()
         if options.from_file:
             results.settings = "the settings of the task as it is now"
+        folder = exported_folder(run, options.bucket)
+        if folder != run.path:
+            options.bucket = folder.name
+            results.settings += f" in bucket '{folder.name}'"
         if options.evaluate:
             results.evaluation, results.no_evaluation = _attempt(
                 "evaluation", lambda: _evaluate(found, options)
@@ -143,6 +148,7 @@ def _evaluate(found: FoundRun, options: ReportOptions) -> Evaluation:
     checkpoint = found.need_checkpoint()
     cfg = evaluation_env_cfg(task, run, from_file=options.from_file)
     cfg.scene.num_envs = options.worlds
+    cfg = one_bucket(cfg, options.bucket)
     cfg.seed = UNSEEN_SEED
     return evaluate_checkpoint(task, checkpoint, run, cfg, options.device)
 
@@ -163,7 +169,7 @@ def _film(found: FoundRun, folder: Path, options: ReportOptions) -> list[Path]:
     use_working_gl()
     cfg: ManagerBasedRlEnvCfg = play_env_cfg(task, run, from_file=options.from_file)
     cfg.scene.num_envs = 1
-    cfg = one_bucket(cfg, None)
+    cfg = one_bucket(cfg, options.bucket)
     cfg.seed = UNSEEN_SEED
     cfg.viewer.width, cfg.viewer.height = _STRIP_SIZE
     env = ManagerBasedRlEnv(cfg, device=options.device)

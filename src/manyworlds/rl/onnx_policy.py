@@ -147,9 +147,13 @@ class OnnxPolicy:
         self.action_slices: dict[str, slice] = {}
         """Elements of the action that belong to each action term, by name."""
         start = 0
+        columns: list[int] = []
         for name, term in self.description["actions"].items():
-            self.action_slices[name] = slice(start, start + term["dim"])
+            read = term.get("columns", term["dim"])
+            self.action_slices[name] = slice(start, start + read)
+            columns += range(start, start + read)
             start += term["dim"]
+        self._unread = np.setdiff1d(np.arange(start), columns)
         self.action = np.zeros(start, np.float32)
         """Last action before scaling, shape [action_dim]."""
         self._hidden: dict[str, np.ndarray] = {}
@@ -208,6 +212,7 @@ class OnnxPolicy:
         bound = self.description["clip_actions"]
         if bound is not None:
             self.action = self.action.clip(-bound, bound)
+        self.action[self._unread] = 0.0
         return self.action
 
     def step(self, data: mujoco.MjData) -> np.ndarray:
@@ -290,6 +295,12 @@ class OnnxPolicy:
         length = term.get("history_length", 0)
         if length:
             value = self._remember(f"{group}/{name}/history", value, length)
+        shape = term.get("pad_to")
+        if shape is not None:  # the largest of the buckets that were trained together
+            if len(shape) == 1:
+                value = value.reshape(-1)
+            missing = [(0, b - a) for a, b in zip(value.shape, shape, strict=True)]
+            value = np.pad(value, missing)
         return value.astype(np.float32)
 
     def _remember(self, key: str, value: np.ndarray, length: int) -> np.ndarray:

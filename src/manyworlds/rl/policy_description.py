@@ -46,6 +46,9 @@ class ActionDescription(TypedDict):
     type: str
     entity: str
     dim: int
+    """Number of columns of the policy's output."""
+    columns: NotRequired[int]
+    """How many of them, the first ones, are read; absent if all are. The others count as zero."""
     config: Plain
 
 
@@ -251,6 +254,8 @@ def _describe_action(term: ActionTerm) -> Params:
         "dim": term.padded_dim,
         "config": _plain(term.cfg),
     }
+    if term.action_dim != term.padded_dim:
+        described["columns"] = term.action_dim
     # Other processing of actions by a term is only available in its environment.
     if isinstance(term, BaseAction) and type(term).process_actions is BaseAction.process_actions:
         bounds = clip_bounds(term.cfg.clip, term.driven_targets, term.device)

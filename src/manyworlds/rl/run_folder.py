@@ -155,7 +155,10 @@ class RunFolder:
     @classmethod
     def of_checkpoint(cls, checkpoint: Path) -> RunFolder | None:
         """Return the run folder that contains a checkpoint; None if the checkpoint is elsewhere."""
-        run = cls(checkpoint.resolve().parent)
+        folder = checkpoint.resolve().parent
+        if folder.parent.name == "buckets":  # a policy that was exported for one of them
+            folder = folder.parent.parent
+        run = cls(folder)
         if not run.is_run():
             return None
         return run
