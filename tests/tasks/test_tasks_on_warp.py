@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.tasks import load_env_cfg, registry
+from manyworlds.tasks import load_env_cfg
 from tests.robots import robot_file
+from tests.tasks.one_model import ONE_MODEL_TASKS
 
 pytest.importorskip("mujoco_warp", reason="needs the extra 'gpu'")
 
@@ -19,8 +20,7 @@ needs_gpu = (
 )
 on_each_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
 TASKS = [
-    pytest.param(task, marks=() if task in QUICK else pytest.mark.slow)
-    for task in registry.BUILTIN_TASKS
+    pytest.param(task, marks=() if task in QUICK else pytest.mark.slow) for task in ONE_MODEL_TASKS
 ]
 
 
@@ -73,7 +73,7 @@ def read(env: ManagerBasedRlEnv) -> dict[str, torch.Tensor]:
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no NVIDIA GPU here")
-@pytest.mark.parametrize("task", registry.BUILTIN_TASKS)
+@pytest.mark.parametrize("task", ONE_MODEL_TASKS)
 def test_a_gpu_senses_what_the_cpu_does(task: str):
     """From the same state, read the same sensors and the same quantities of all entities."""
     here, there = (make_env(task, device, play=True) for device in ("cpu", "cuda"))

@@ -10,6 +10,14 @@ from typing import Any, Literal
 SPATIAL_SOFTMAX_CNN = "manyworlds.rl.spatial_softmax:SpatialSoftmaxCNNModel"
 """Class name of a CNN model whose features are the image positions of activations."""
 
+JOINT_ACTOR = "manyworlds.rl.joint_network:JointActorModel"
+"""Class name of a policy that all joints share, for robots with other numbers of joints."""
+JOINT_CRITIC = "manyworlds.rl.joint_network:JointCriticModel"
+"""Class name of a value network that all joints share."""
+
+MASKED_MLP = "manyworlds.rl.masked_actions:MaskedMLPModel"
+"""Class name of an MLP policy for robots with different numbers of actions."""
+
 SYMMETRIC_MLP = "manyworlds.rl.symmetry:SymmetricMLPModel"
 """Class name of an MLP model whose action for a mirrored observation is the mirrored action."""
 MIRROR_BATCH = "manyworlds.rl.symmetry:mirror_batch"
@@ -22,6 +30,16 @@ Settings = dict[str, Any]
 def gaussian_distribution() -> dict[str, str | float]:
     """Return settings of a Gaussian policy with a state-independent standard deviation."""
     return {"class_name": "GaussianDistribution", "init_std": 1.0, "std_type": "scalar"}
+
+
+def masked_gaussian_distribution(shared_std: bool = False) -> Settings:
+    """Return settings of a Gaussian policy whose padded actions do not count.
+
+    Args:
+        shared_std: use one standard deviation for all actions, as `JOINT_ACTOR` needs it.
+    """
+    name = "manyworlds.rl.masked_actions:MaskedGaussianDistribution"
+    return {**gaussian_distribution(), "class_name": name, "shared_std": shared_std}
 
 
 @dataclass
@@ -43,7 +61,7 @@ class RslRlModelCfg:
     rnn_num_layers: int = 1
     class_name: str = "MLPModel"
     """`MLPModel`, `RNNModel`, `CNNModel`, or `module:class` of another model, such as
-    `SYMMETRIC_MLP`."""
+    `SYMMETRIC_MLP` and `JOINT_ACTOR`."""
 
 
 @dataclass(kw_only=True)

@@ -113,9 +113,9 @@ def export_policy(
 ) -> Path:
     """Export the policy's mean action as ONNX: input `obs`, output `actions`.
 
-    Each image group is an additional input; recurrent policies have `h_in` and `h_out`, and `c_in`
-    and `c_out` if they are LSTMs. The metadata hold `describe_policy` as JSON under `manyworlds`,
-    and the entries of `get_base_metadata`.
+    Each image group, and the group of tokens of joints, is an additional input; recurrent policies
+    have `h_in` and `h_out`, and `c_in` and `c_out` if they are LSTMs. The metadata hold
+    `describe_policy` as JSON under `manyworlds`, and the entries of `get_base_metadata`.
 
     Args:
         runner: the runner.
@@ -128,6 +128,8 @@ def export_policy(
     require_extra("onnxscript", "train")
     from rsl_rl.models import CNNModel
 
+    from manyworlds.rl.joint_network import ExportedJointModel
+
     policy = runner.alg.get_policy()
     model: Any = runner.onnx_model(verbose).cpu().eval()
     axes = {}
@@ -138,6 +140,10 @@ def export_policy(
     inputs = {"obs": list(policy.obs_groups)}
     if isinstance(policy, CNNModel):
         inputs |= {name: [name] for name in policy.obs_groups_2d}
+    if isinstance(model, ExportedJointModel):
+        inputs[model.joint_group] = [model.joint_group]
+        axes[model.joint_group][1] = "joints"
+        axes["actions"][1] = "joints"
     extra = runner.onnx_metadata()
     if env is None:
         env = runner.env.unwrapped

@@ -215,7 +215,8 @@ class TrainingLogger:
         """
         scalars = {f"Loss/{name}": value for name, value in loss_dict.items()}
         scalars["Loss/learning_rate"] = learning_rate
-        scalars["Policy/mean_std"] = action_std.mean().item()
+        real = action_std > 0.0  # columns that pad a robot's actions have none
+        scalars["Policy/mean_std"] = action_std[real].mean().item()
         scalars.update(self._means_of_logged())
         mean_return = None
         if self.returns.recent:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyworlds.rl.plain_actuators import PlainActuators
+from manyworlds.rl.plain_joint_tokens import joint_tokens
 from manyworlds.rl.plain_motion import PlainMotion
 from manyworlds.rl.plain_rays import height_scan
 from manyworlds.rl.policy_description import (
@@ -252,6 +253,10 @@ class OnnxPolicy:
     def joint_positions(self, data: mujoco.MjData, params: Params) -> np.ndarray:
         """Positions of the joints that a term's parameters select [rad or m], shape [n]."""
         return data.qpos[[self.addresses[name][0] for name in self.joints_of(params)[0]]]
+
+    def position_target(self, joint: str) -> float:
+        """Position target of a joint by the last action [rad or m]."""
+        return self._actuators.position_target(joint)
 
     def joints_of(self, params: Params) -> tuple[list[str], EntityDescription]:
         """Return the joints that a term's parameters select, and the entity's description."""
@@ -495,11 +500,24 @@ def _height_scan(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.
     return height_scan(policy.model, data, params["rays"], **options)
 
 
+def _joint_tokens(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
+    names, entity = policy.joints_of(params)
+    targets = [policy.position_target(name) for name in names]
+    return joint_tokens(policy.model, data, entity, names, targets)
+
+
 def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     name = params.get("action_name")
     if name is None:
         return policy.action
     return policy.action[policy.action_slices[name]]
+
+
+def _action_mask(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
+    mask = np.zeros_like(policy.action)
+    for name, term in policy.description["actions"].items():
+        mask[policy.action_slices[name]][: len(cast("Params", term)["targets"])] = 1.0
+    return mask
 
 
 def _generated_commands(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
@@ -521,12 +539,14 @@ def _projected_gravity_from_sensor(
 
 
 OBSERVATION_FNS: dict[str, ObservationFn] = {
+    "action_mask": _action_mask,
     "base_ang_vel": _root_velocity(slice(0, 3)),
     "base_lin_vel": _root_velocity(slice(3, 6)),
     "builtin_sensor": _builtin_sensor,
     "generated_commands": _generated_commands,
     "height_scan": _height_scan,
     "joint_pos_rel": _joint_pos_rel,
+    "joint_tokens": _joint_tokens,
     "joint_vel_rel": _joint_vel_rel,
     "last_action": _last_action,
     "projected_gravity": _projected_gravity,

@@ -99,6 +99,10 @@ class PlainActuators:
             else:
                 self._targets |= {(term["command"], name): v for name, v in values.items()}
 
+    def position_target(self, name: str) -> float:
+        """Return the position target of a joint or tendon [rad or m]; 0 if none was set."""
+        return self._targets.get(("position", name), 0.0)
+
     def apply(self, data: mujoco.MjData) -> None:
         """Write `ctrl`; call before each physics step."""
         for name, offset in self._relative.items():

@@ -28,6 +28,7 @@ from tensordict import TensorDict
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from manyworlds.rl.masked_actions import MaskedGaussianDistribution
 from manyworlds.rl.storage import MiniBatch, shuffled_mini_batches
 from manyworlds.rl.symmetry import mirror_loss
 from manyworlds.utils.devices import torch_threads
@@ -391,10 +392,14 @@ def sample_by_world(policy: MLPModel, sampled: torch.Tensor, noise: RandomStream
     Args:
         policy: the policy, which has the outputs of these worlds.
         sampled: actions that it has sampled with torch's generator, which all worlds share; they
-            remain for distributions other than rsl_rl's normal ones.
+            remain for distributions other than normal ones.
         noise: random numbers of the worlds.
     """
-    kinds = (GaussianDistribution, HeteroscedasticGaussianDistribution)
+    kinds = (
+        GaussianDistribution,
+        HeteroscedasticGaussianDistribution,
+        MaskedGaussianDistribution,
+    )
     if type(policy.distribution) not in kinds:
         return sampled
     mean = policy.output_mean

@@ -134,6 +134,7 @@ class ContactSensor(Sensor[ContactData]):
     state_attributes = ("_times", "_history", "_newest")
     world_columns = ("_times", "_history")
     shared_attributes = ("_newest",)
+    derived_attributes = ("_now",)  # views of the simulation's data
     primary_names: list[str] = declared()
     """Names of the primaries, relative to their entity; after `edit_spec`."""
 

@@ -57,6 +57,7 @@ class LazyTask:
 
 _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
 _PUSH = "manyworlds.tasks.push.push_env_cfg"
+_LEGGED = "manyworlds.tasks.velocity.config.legged"
 
 
 def _velocity(robot: str, ground: str) -> LazyTask:
@@ -101,6 +102,10 @@ BUILTIN_TASKS: dict[str, LazyTask] = {
     "Velocity-Rough-Go1": _velocity("unitree_go1", "rough"),
     "Velocity-Flat-G1": _velocity("unitree_g1", "flat"),
     "Velocity-Rough-G1": _velocity("unitree_g1", "rough"),
+    "Velocity-Flat-Legged": LazyTask(_LEGGED, "legged_flat_env_cfg", "legged_ppo_runner_cfg"),
+    "Velocity-Flat-Legged-Held-Out": LazyTask(
+        _LEGGED, "legged_held_out_env_cfg", "legged_ppo_runner_cfg"
+    ),
     "Lift-Cube-Arm": _cubes("arm", "lift_cube", "lift_cube", "use_cpu_preset"),
     "Lift-Cube-Arm-Rgb": _cubes("arm", "lift_cube_rgb", "lift_cube_vision"),
     "Lift-Cube-Arm-Depth": _cubes("arm", "lift_cube_depth", "lift_cube_vision"),

@@ -43,10 +43,16 @@ from manyworlds.envs.mdp.events import (
     reset_scene_to_default,
     resolve_env_ids,
 )
+from manyworlds.envs.mdp.joint_tokens import (
+    JOINT_TOKEN_COLUMNS,
+    JOINT_TOKEN_SIZE,
+    joint_tokens,
+)
 from manyworlds.envs.mdp.metrics import (
     mean_action_acc,
 )
 from manyworlds.envs.mdp.observations import (
+    action_mask,
     base_ang_vel,
     base_lin_vel,
     builtin_sensor,
@@ -88,6 +94,8 @@ from manyworlds.envs.mdp.terminations import (
 )
 
 __all__ = [
+    "JOINT_TOKEN_COLUMNS",
+    "JOINT_TOKEN_SIZE",
     "BaseAction",
     "BaseActionCfg",
     "DifferentialIKAction",
@@ -112,6 +120,7 @@ __all__ = [
     "TendonVelocityActionCfg",
     "TerminationCurriculumStage",
     "action_acc_l2",
+    "action_mask",
     "action_rate_l2",
     "apply_body_impulse",
     "apply_external_force_torque",
@@ -132,6 +141,7 @@ __all__ = [
     "joint_acc_l2",
     "joint_pos_limits",
     "joint_pos_rel",
+    "joint_tokens",
     "joint_torques_l2",
     "joint_vel_l2",
     "joint_vel_rel",

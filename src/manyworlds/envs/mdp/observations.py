@@ -95,6 +95,17 @@ def last_action(env: ManagerBasedRlEnv, action_name: str | None = None) -> torch
     return env.action_manager.get_term(action_name).raw_action
 
 
+def action_mask(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """One for each action that a term reads, 0 for columns that pad them, [num_envs, action_dim].
+
+    Only actions of a robot with fewer joints than others of a `BucketedRlEnv` are padded.
+    """
+    present = env.action_manager.present
+    if present is None:
+        return torch.ones_like(env.action_manager.action)
+    return present.float().repeat(env.num_envs, 1)
+
+
 @symmetry(mirrors.command)
 def generated_commands(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
     """Current command of a command term, shape [num_envs, ...]."""

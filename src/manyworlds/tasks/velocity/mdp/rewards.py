@@ -215,10 +215,18 @@ def feet_air_time(
     threshold_max: float = 0.5,
     command_name: str | None = None,
     command_threshold: float = 0.5,
+    mean: bool = False,
 ) -> torch.Tensor:
-    """Number of feet with an air time between two thresholds [s], shape [num_envs]."""
+    """Number of feet with an air time between two thresholds [s], shape [num_envs].
+
+    With `mean`, it is their share of all feet, for robots with different numbers of feet.
+    """
     time = env.scene.sensor(sensor_name, ContactSensor).data.current_air_time
-    swinging = ((time > threshold_min) & (time < threshold_max)).sum(dim=1).float()
+    swinging = ((time > threshold_min) & (time < threshold_max)).float()
+    if mean:
+        swinging = swinging.mean(dim=1)
+    else:
+        swinging = swinging.sum(dim=1)
     return _where_moving(env, swinging, command_name, command_threshold)
 
 
