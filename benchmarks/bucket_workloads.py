@@ -18,9 +18,9 @@ def buckets(count: int, worlds: int, seconds: float) -> Figures:
     to the same number of worlds of the robot whose physics step takes the mean time of all.
     """
     import torch
-    from manyworlds.tasks.velocity.config.legged import robots_env_cfg
 
     from manyworlds.envs import BucketedRlEnv, make_env
+    from manyworlds.tasks.velocity.config.legged import robots_env_cfg
     from manyworlds.utils.devices import torch_threads
 
     cfg = robots_env_cfg(range(count))
