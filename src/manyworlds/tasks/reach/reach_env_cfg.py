@@ -31,6 +31,7 @@ from manyworlds.validation.worlds import EnvIds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.rl import OnnxPolicy
+    from manyworlds.share import ControlGraph, Value
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 ARM = """
@@ -67,6 +68,16 @@ def _plain_tip_position(policy: OnnxPolicy, data: mujoco.MjData, params: dict[st
 
 PLAIN_OBSERVATION_FNS = {"tip_position": _plain_tip_position}
 """Functions that replace observation terms of this file where policies run in plain MuJoCo."""
+
+
+def _onnx_tip_position(graph: ControlGraph, params: dict[str, Any]) -> Value:
+    root = graph.policy.entities["robot"]["root_body"]
+    tip = root.rpartition("/")[0] + "/tip"
+    return (graph.position("site", tip) - graph.position("body", root))[:2]
+
+
+ONNX_OBSERVATION_FNS = {"tip_position": _onnx_tip_position}
+"""Functions that replace observation terms of this file in the pages of `manyworlds share`."""
 
 
 def distance(
