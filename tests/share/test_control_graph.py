@@ -125,6 +125,7 @@ def test_terms_agree_in_random_states(tmp_path, task):
     assert np.std(actions, axis=0).max() > 1e-3
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize(
     "actuator",
     [
@@ -171,6 +172,7 @@ def test_controls_follow_the_physics(env_cfg, rl_cfg, tmp_path, actuator, kind):
     assert moved > 1e-3
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
 def test_recurrent_policies_carry_their_state(env_cfg, rl_cfg, tmp_path, kind):
     """Pass the hidden state from period to period."""
@@ -186,6 +188,7 @@ def _mystery(env) -> torch.Tensor:
     return torch.ones(env.num_envs, 2)
 
 
+@pytest.mark.slow_on_warp
 def test_all_terms_without_a_form_are_named(env_cfg, rl_cfg, tmp_path):
     """Name observation and remedy in one sentence, and images for what they are."""
     env_cfg.observations["actor"].terms["mystery"] = ObservationTermCfg(func=_mystery)

@@ -122,6 +122,12 @@ class ReachGoalCommand(CommandTerm):
         """Goals relative to the robot's root [m], shape [num_envs, 2]."""
         return self.goal
 
+    @property
+    def steering(self) -> dict[str, tuple[float, float]]:
+        """Bounds of goals that a page may set, by name, in order [m]."""
+        reach = self.cfg.radius[1]
+        return {"x [m]": (-reach, reach), "y [m]": (-reach, reach)}
+
     @takes_worlds
     def _resample_command(self, env_ids: EnvIds) -> None:
         worlds = self._worlds(env_ids)
