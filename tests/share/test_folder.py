@@ -27,6 +27,7 @@ pytestmark = pytest.mark.usefixtures("no_downloads")
         ("Lift-Cube-Arm", ()),
         ("Push-Variants", ("bar", "star")),
         pytest.param("Velocity-Flat-Humanoid", (), marks=pytest.mark.slow),
+        pytest.param("Tracking-Flat-Humanoid", (), marks=pytest.mark.slow),
     ],
 )
 def test_folders_move_as_plain_playback(tmp_path, task, variants):

@@ -102,9 +102,9 @@ def write_page(options: ShareOptions, command: str, evaluations: dict[Path, Eval
             folder = Path(scratch, str(number))
             folder.mkdir()
             _add_target(target, lab, options, folder, worlds, policies)
-    runs = [target.run for target, _ in targets if target.run is not None]
-    card = _card(options, [target for target, _ in targets], command)
-    card.evaluation = _evaluation(runs, options, evaluations)
+    found = [target for target, _ in targets]
+    card = _card(options, found, command)
+    card.evaluation = _evaluation(found, options, evaluations)
     path = write_folder(options.output, worlds, policies, card, embed=options.embed)
     size = folder_size(path)
     print(f"page: {path} ({size:.1f} MB); to see it: python -m http.server -d {path}")
@@ -187,15 +187,16 @@ def _card(options: ShareOptions, targets: list[Target], command: str) -> PageCar
 
 
 def _evaluation(
-    runs: list[RunFolder], options: ShareOptions, known: dict[Path, Evaluation]
+    targets: list[Target], options: ShareOptions, known: dict[Path, Evaluation]
 ) -> dict[str, object] | None:
     """Return the results of the runs by title, or None; a failure is a warning."""
     if not options.evaluate:
         return None
     rows: dict[str, object] = {}
-    for run in runs:
+    runs = {target.run: target.policy for target in targets if target.run is not None}
+    for run, policy in runs.items():
         try:
-            found = known.get(run.path) or _evaluate(run, options)
+            found = known.get(run.path) or _evaluate(run, policy, options)
         except EXPECTED as error:
             print(f"warning: no evaluation: {one_line(error)}", file=sys.stderr)
             continue
@@ -214,7 +215,7 @@ def _evaluation(
     return rows or None
 
 
-def _evaluate(run: RunFolder, options: ShareOptions) -> Evaluation:
+def _evaluate(run: RunFolder, policy: Path | None, options: ShareOptions) -> Evaluation:
     from manyworlds.cli.evaluate import UNSEEN_SEED, evaluate_checkpoint
     from manyworlds.tasks.run_configs import evaluation_env_cfg
 
@@ -222,4 +223,7 @@ def _evaluate(run: RunFolder, options: ShareOptions) -> Evaluation:
     cfg = evaluation_env_cfg(task, run, from_file=options.from_file)
     cfg.scene.num_envs = _EVALUATED_WORLDS
     cfg.seed = UNSEEN_SEED
-    return evaluate_checkpoint(task, run.last_checkpoint(), run, cfg, options.device)
+    checkpoint = policy
+    if checkpoint is None or checkpoint.suffix != ".pt":
+        checkpoint = run.last_checkpoint()
+    return evaluate_checkpoint(task, checkpoint, run, cfg, options.device)

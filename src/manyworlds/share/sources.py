@@ -15,10 +15,10 @@ import numpy as np
 from manyworlds.entity import VariantEntityCfg
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab.robots.policy import exported
-from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME
+from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.world.world import World, world_from_file
 from manyworlds.rl.exporter_utils import save_described
-from manyworlds.rl.onnx_policy import open_session, read_description
+from manyworlds.rl.onnx_policy import OnnxPolicy, open_session, read_description
 from manyworlds.rl.policy_description import NeedsEnvironmentError, describe_policy
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.share.control_graph import check_forms
@@ -112,12 +112,15 @@ def run_page(
                     f"There is no scene '{scene}', and the task of the run is not known: name the "
                     "file that registers it with --load."
                 )
-            world = page_world(world_from_file(scene, by_prefix=True), name)
+            trained = world_from_file(scene, by_prefix=True)
+            trained.start = _motion_start(path, trained.model)
+            world = page_world(trained, name)
             yield PagePolicy.of(name, world, path)
             return
         for world, env in task_worlds(cfg, run.task or name, shown):
             if scene.is_file() and not has_variants(cfg):
                 trained = world_from_file(scene, by_prefix=True)
+                trained.start = _motion_start(path, trained.model)
                 facts = world_facts(env, trained.model)
                 world = page_world(trained, world.name, facts)
             yield PagePolicy.of(name, world, path, command_facts(env))
@@ -185,6 +188,18 @@ def _variants(
         scene = copy.copy(cfg.scene)
         scene.entities = entities
         yield variant, replace(cfg, scene=scene)
+
+
+def _motion_start(path: Path, model: mujoco.MjModel) -> np.ndarray | None:
+    """Return the state in which a policy that tracks a motion starts; None for other policies."""
+    policy = OnnxPolicy(path, model)
+    if policy.motion is None:
+        return None
+    data = mujoco.MjData(model)
+    policy.reset(data)
+    start = np.empty(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, start, STATE)
+    return start
 
 
 def _first_keyframe(model: mujoco.MjModel) -> str | None:
