@@ -43,6 +43,9 @@ class ShareOptions:
     """Folder to write; only an earlier page is replaced."""
     title: str = ""
     """Title of the page; empty for the names of the targets."""
+    policy: Path | None = None
+    """ONNX file or checkpoint of a policy that controls the robot of a model file or of a world of
+    the gallery."""
     variants: str = ""
     """Variants to show, such as box,T; empty for all."""
     embed: bool = False
@@ -89,6 +92,7 @@ def write_page(options: ShareOptions, command: str, evaluations: dict[Path, Eval
     for name in options.targets:
         lab = LabOptions(
             target=name,
+            policy=options.policy,
             missing_meshes=options.missing_meshes,
             validate=False,
             log_root=options.log_root,
@@ -123,10 +127,21 @@ def _add_target(
 ) -> None:
     """Add the worlds and policies of a target; files of policies go to a folder."""
     from manyworlds.cli.lab import world_of
-    from manyworlds.share.sources import page_world, run_page, task_worlds, zero_policy
+    from manyworlds.lab.world.gallery import GALLERY
+    from manyworlds.share.sources import (
+        driven_world,
+        page_world,
+        run_page,
+        task_worlds,
+        zero_policy,
+    )
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.run_configs import play_env_cfg
 
+    if options.policy is not None and (target.run is not None or target.task):
+        raise UsageError(
+            "--policy is for model files and worlds of the gallery: runs have their own."
+        )
     shown = tuple(filter(None, options.variants.split(",")))
     if target.run is not None:
         assert target.policy is not None
@@ -148,9 +163,20 @@ def _add_target(
                 policies.append(still)
     else:
         name = target.gallery
+        policy_file = target.policy
+        robot = ""
         if target.file is not None:
             name = target.file.stem
-        worlds.append(page_world(world_of(target, lab), name))
+        elif policy_file is None:
+            policy_file = GALLERY[name].policy
+            robot = GALLERY[name].robot
+        world = world_of(target, lab)
+        if policy_file is None:
+            worlds.append(page_world(world, name))
+        else:
+            policy = driven_world(world, name, policy_file, robot)
+            worlds.append(policy.world)
+            policies.append(policy)
 
 
 def _card(options: ShareOptions, targets: list[Target], command: str) -> PageCard:
