@@ -12,6 +12,8 @@ export class Camera {
     this.camera = new THREE.PerspectiveCamera(42, 1, 0.01, 1000);
     this.camera.up.set(0, 0, 1);
     this.lookat = [0, 0, 0];
+    /** Where the camera looks, relative to the body that it follows; null if it follows none. */
+    this.offset = null;
     this.distance = 3;
     this.azimuth = 135;
     this.elevation = -20;
@@ -32,7 +34,7 @@ export class Camera {
     element.addEventListener("contextmenu", event => event.preventDefault());
   }
 
-  /** Take the camera of world.json for a world. */
+  /** Take the camera of world.json for a world; `lookat` is relative to the body that it tracks. */
   place(physics, description) {
     const { stat } = physics.model;
     this.extent = Math.min(stat.extent, 5);
@@ -41,10 +43,11 @@ export class Camera {
     this.distance = given.distance ?? 1.5 * stat.extent;
     this.azimuth = given.azimuth ?? 135;
     this.elevation = given.elevation ?? -20;
+    this.offset = null;
     this.body = -1;
     if (given.track_body) this.body = physics.id("body", given.track_body);
     if (window.innerWidth < window.innerHeight) this.distance *= 1.35;
-    this.offset = null;
+    if (this.body >= 0) this.offset = Array.from(this.lookat);
     this.follow(physics, Infinity);
   }
 
@@ -55,8 +58,7 @@ export class Camera {
       return;
     }
     const position = physics.field("xpos").slice(3 * this.body, 3 * this.body + 3);
-    // Where the body is in the picture at first is where it stays.
-    this.offset ??= this.lookat.map((value, axis) => axis === 2 ? value - position[2] : 0);
+    this.offset ??= [0, 0, 0];
     const share = 1 - Math.exp(-passed / FOLLOW_S);
     for (let axis = 0; axis < 3; axis++) {
       const wanted = position[axis] + this.offset[axis];

@@ -7,7 +7,7 @@
 //   setCommand(name, values)  set what a command has while nothing is held
 //   stepControl(n)            pause, advance by n control periods without drawing; state()
 //   state()                   time, qpos, qvel and ctrl, as plain arrays
-//   choose({world, policy})   show another world or policy, by index; policies are those of the world
+//   choose({world, policy})   show another world, or another policy of the world, by index
 // All functions return promises.
 
 import { Camera } from "./camera.js";
