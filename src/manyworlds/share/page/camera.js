@@ -36,6 +36,7 @@ export class Camera {
 
   /** Take the camera of world.json for a world; `lookat` is relative to the body that it tracks. */
   place(physics, description) {
+    this.physics = physics;
     const { stat } = physics.model;
     this.extent = Math.min(stat.extent, 5);
     const given = description ?? {};
@@ -48,16 +49,16 @@ export class Camera {
     if (given.track_body) this.body = physics.id("body", given.track_body);
     if (window.innerWidth < window.innerHeight) this.distance *= 1.35;
     if (this.body >= 0) this.offset = Array.from(this.lookat);
-    this.follow(physics, Infinity);
+    this.follow(Infinity);
   }
 
   /** Move toward the followed body; `passed` is the time since the last call [s]. */
-  follow(physics, passed) {
+  follow(passed) {
     if (this.body < 0 || !this.following) {
       this.offset = null;
       return;
     }
-    const position = physics.field("xpos").slice(3 * this.body, 3 * this.body + 3);
+    const position = this.physics.field("xpos").slice(3 * this.body, 3 * this.body + 3);
     this.offset ??= [0, 0, 0];
     const share = 1 - Math.exp(-passed / FOLLOW_S);
     for (let axis = 0; axis < 3; axis++) {
@@ -77,11 +78,23 @@ export class Camera {
     );
   }
 
+  /** Return the least height of a camera at a place, which is above the ground [m]. */
+  lowest({ x, y }) {
+    const { mujoco, model, data } = this.physics;
+    const from = this.lookat[2] + this.distance + this.extent;
+    const geom = new mujoco.IntBuffer(1);
+    const depth = mujoco.mj_ray(model, data, [x, y, from], [0, 0, -1], null, true, -1, geom, null);
+    const [hit] = geom.GetView();
+    geom.delete();
+    if (depth < 0 || model.body_weldid[model.geom_bodyid[hit]] !== 0) return -Infinity;
+    return from - depth + 0.03 * this.extent;
+  }
+
   /** Return the camera of three.js for a picture of some width and height [px]. */
   forThree(width, height) {
     const lookat = new THREE.Vector3(...this.lookat);
     this.camera.position.copy(lookat).addScaledVector(this.forward, -this.distance);
-    this.camera.position.z = Math.max(this.camera.position.z, 0.02 * this.extent);
+    this.camera.position.z = Math.max(this.camera.position.z, this.lowest(this.camera.position));
     this.camera.lookAt(lookat);
     this.camera.aspect = width / height;
     this.camera.near = 0.01 * this.distance;

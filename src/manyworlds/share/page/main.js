@@ -169,7 +169,7 @@ class App {
         this.fail(error);
       }
       await this.player.exclusive(() => {
-        this.camera.follow(this.physics, (now - last) / 1000);
+        this.camera.follow((now - last) / 1000);
         this.scene.showSpring(this.push.ends);
         this.scene.draw(this.camera);
         this.panel.refresh();

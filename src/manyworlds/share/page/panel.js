@@ -251,9 +251,10 @@ export class Panel {
 }
 
 function rangeOf({ operation, low, high, distribution }) {
-  const sign = { scale: "× ", add: "+ " }[operation] ?? "";
   // Axes may have ranges of their own: the table shows the widest.
   const least = number(Math.min(...[low].flat()));
   const most = number(Math.max(...[high].flat()));
-  return distribution === "gaussian" ? `${sign}${least} ± ${most}` : `${sign}${least} … ${most}`;
+  const range = distribution === "gaussian" ? `${least} ± ${most}` : `${least} … ${most}`;
+  if (operation === "scale") return `× ${range}`;
+  return operation === "add" ? `+ (${range})` : range;
 }
