@@ -1,0 +1,214 @@
+"""Worlds and policies of a page: from runs, tasks and model files."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from manyworlds.entity import VariantEntityCfg
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.lab.robots.policy import exported
+from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME
+from manyworlds.lab.world.world import World, world_from_file
+from manyworlds.rl.exporter_utils import save_described
+from manyworlds.rl.onnx_policy import open_session, read_description
+from manyworlds.rl.policy_description import NeedsEnvironmentError, describe_policy
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.share.control_graph import check_forms
+from manyworlds.share.folder import PagePolicy, PageWorld
+from manyworlds.share.scene_files import check_same_motion, compile_files, page_files
+from manyworlds.share.task_facts import WorldFacts, command_facts, world_facts
+from manyworlds.share.values import Graph
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+
+_IR_VERSION = 8
+"""Version of ONNX's file format, that of exported policies."""
+_OF_ZERO = {"inputs": {}, "recurrent": False}
+"""Description of a network that observes nothing."""
+
+
+def page_world(world: World, name: str, facts: WorldFacts | None = None) -> PageWorld:
+    """Make the files of a world.
+
+    Args:
+        world: the world.
+        name: its name on the page.
+        facts: what the page does in it.
+
+    Raises:
+        ValueError: MuJoCo cannot write the world, or the written one moves differently.
+    """
+    spec = world.spec.copy()
+    model = world.model
+    keyframe = _first_keyframe(model)
+    if world.start is not None:
+        keyframe = _add_start(spec, world)
+        model = spec.compile()
+    files = page_files(spec, world.model.opt)
+    written = compile_files(files)
+    check_same_motion(model, written, keyframe)
+    return PageWorld(name, files, written, keyframe, facts or {})
+
+
+def task_worlds(
+    cfg: ManagerBasedRlEnvCfg, name: str, shown: tuple[str, ...] = ()
+) -> Iterator[tuple[PageWorld, ManagerBasedRlEnv]]:
+    """Yield a world for each variant of a task's entities, with its environment of one world.
+
+    Args:
+        cfg: the environment; not modified.
+        name: name of the world, if there are no variants.
+        shown: variants to show; empty for all.
+
+    Raises:
+        ValueError: there is no variant of such a name.
+    """
+    for variant, one in _variants(cfg, shown):
+        env = ManagerBasedRlEnv(one, device="cpu")
+        try:
+            world = World(spec=env.scene.spec, model=env.sim.mj_model, robots={})
+            yield page_world(world, variant or name, world_facts(env, env.sim.mj_model)), env
+        finally:
+            env.close()
+
+
+def run_page(
+    run: RunFolder,
+    policy_file: Path,
+    cfg: ManagerBasedRlEnvCfg | None,
+    name: str,
+    shown: tuple[str, ...] = (),
+) -> Iterator[PagePolicy]:
+    """Yield a run's policy in its scene, or in the scene of each variant of its task.
+
+    Args:
+        run: the run.
+        policy_file: its exported policy, or a checkpoint.
+        cfg: the task's environment; None if it is not known, so that the page offers commands
+            without their bounds, and no randomization.
+        name: name of the policy.
+        shown: variants to show; empty for all.
+
+    Raises:
+        FileNotFoundError: the task is not known, and the run has no scene.
+        ValueError: a term of the policy has no form in ONNX, or there is no variant of such a name.
+        NeedsEnvironmentError: plain MuJoCo cannot run the policy.
+    """
+    with exported(policy_file) as path:
+        check_forms(read_description(open_session(path), policy_file), policy_file)
+        scene = run.path / "scene" / "scene.xml"
+        if cfg is None:
+            if not scene.is_file():
+                raise FileNotFoundError(
+                    f"There is no scene '{scene}', and the task of the run is not known: name the "
+                    "file that registers it with --load."
+                )
+            world = page_world(world_from_file(scene, by_prefix=True), name)
+            yield PagePolicy.of(name, world, path)
+            return
+        for world, env in task_worlds(cfg, run.task or name, shown):
+            if scene.is_file() and not has_variants(cfg):
+                trained = world_from_file(scene, by_prefix=True)
+                facts = world_facts(env, trained.model)
+                world = page_world(trained, world.name, facts)
+            yield PagePolicy.of(name, world, path, command_facts(env))
+
+
+def zero_policy(env: ManagerBasedRlEnv, world: PageWorld, folder: Path) -> PagePolicy | None:
+    """Return the policy of zero actions, which holds the default pose in most tasks.
+
+    None with a warning if the task's actions need its environment.
+
+    Args:
+        env: the environment.
+        world: its world.
+        folder: folder for the policy's file.
+    """
+    path = folder / "zero.onnx"
+    graph = Graph()
+    size = env.action_manager.total_action_dim
+    graph.output("actions", graph.constant(np.zeros((1, size)), np.float32))
+    description = {**describe_policy(env), "policy": _OF_ZERO}
+    save_described(graph.build("zero", _IR_VERSION), path, description)
+    try:
+        return PagePolicy.of("zero action", world, path, command_facts(env))
+    except NeedsEnvironmentError as error:
+        warnings.warn(f"The page has no controls: {error}", stacklevel=2)
+        return None
+
+
+def has_variants(cfg: ManagerBasedRlEnvCfg) -> bool:
+    """Return whether an entity of a task has variants."""
+    return any(isinstance(entity, VariantEntityCfg) for entity in cfg.scene.entities.values())
+
+
+def _variants(
+    cfg: ManagerBasedRlEnvCfg, shown: tuple[str, ...]
+) -> Iterator[tuple[str, ManagerBasedRlEnvCfg]]:
+    """Yield a configuration of one world for each variant of the first entity that has some."""
+    cfg = replace(cfg, scene=copy.copy(cfg.scene))
+    cfg.scene.num_envs = 1
+    found = [(k, e) for k, e in cfg.scene.entities.items() if isinstance(e, VariantEntityCfg)]
+    if not found:
+        if shown:
+            raise ValueError(
+                f"--variants names {', '.join(shown)}, but the task's entities have no variants: "
+                "leave the option out."
+            )
+        yield "", cfg
+        return
+    key, entity = found[0]
+    known = [variant for variant, spec_fn in entity.variants.items() if spec_fn is not None]
+    unknown = [variant for variant in shown if variant not in known]
+    if unknown:
+        raise ValueError(
+            f"'{key}' has no variant {', '.join(unknown)}: choose from {', '.join(known)}."
+        )
+    for variant in shown or known:
+        entities = dict(cfg.scene.entities)
+        for other, each in found:
+            name = variant if variant in each.variants else next(iter(each.variants))
+            # With the names of elements that a world of the batch has.
+            one = copy.copy(each)
+            one.variants = {name: each.variants[name]}
+            one.assignment = None
+            entities[other] = one
+        scene = copy.copy(cfg.scene)
+        scene.entities = entities
+        yield variant, replace(cfg, scene=scene)
+
+
+def _first_keyframe(model: mujoco.MjModel) -> str | None:
+    """Return the keyframe of the initial state, or else the first one with a name."""
+    names = [model.key(i).name for i in range(model.nkey)]
+    if INITIAL_KEYFRAME in names:
+        return INITIAL_KEYFRAME
+    return next(filter(None, names), None)
+
+
+def _add_start(spec: mujoco.MjSpec, world: World) -> str:
+    """Add the world's start as a keyframe; return its name."""
+    data = world.new_data()
+    for key in list(spec.keys):
+        if key.name == INITIAL_KEYFRAME:
+            spec.delete(key)
+    spec.add_key(
+        name=INITIAL_KEYFRAME,
+        time=data.time,
+        qpos=data.qpos.tolist(),
+        qvel=data.qvel.tolist(),
+        act=data.act.tolist(),
+        ctrl=data.ctrl.tolist(),
+        mpos=data.mocap_pos.ravel().tolist(),
+        mquat=data.mocap_quat.ravel().tolist(),
+    )
+    return INITIAL_KEYFRAME
