@@ -12,6 +12,8 @@ export class Camera {
     this.camera = new THREE.PerspectiveCamera(42, 1, 0.01, 1000);
     this.camera.up.set(0, 0, 1);
     this.lookat = [0, 0, 0];
+    /** Where the camera looks, relative to the body that it follows; null if it follows none. */
+    this.offset = null;
     this.distance = 3;
     this.azimuth = 135;
     this.elevation = -20;
@@ -32,8 +34,9 @@ export class Camera {
     element.addEventListener("contextmenu", event => event.preventDefault());
   }
 
-  /** Take the camera of world.json for a world. */
+  /** Take the camera of world.json for a world; `lookat` is relative to the body that it tracks. */
   place(physics, description) {
+    this.physics = physics;
     const { stat } = physics.model;
     this.extent = Math.min(stat.extent, 5);
     const given = description ?? {};
@@ -41,22 +44,22 @@ export class Camera {
     this.distance = given.distance ?? 1.5 * stat.extent;
     this.azimuth = given.azimuth ?? 135;
     this.elevation = given.elevation ?? -20;
+    this.offset = null;
     this.body = -1;
     if (given.track_body) this.body = physics.id("body", given.track_body);
     if (window.innerWidth < window.innerHeight) this.distance *= 1.35;
-    this.offset = null;
-    this.follow(physics, Infinity);
+    if (this.body >= 0) this.offset = Array.from(this.lookat);
+    this.follow(Infinity);
   }
 
   /** Move toward the followed body; `passed` is the time since the last call [s]. */
-  follow(physics, passed) {
+  follow(passed) {
     if (this.body < 0 || !this.following) {
       this.offset = null;
       return;
     }
-    const position = physics.field("xpos").slice(3 * this.body, 3 * this.body + 3);
-    // Where the body is in the picture at first is where it stays.
-    this.offset ??= this.lookat.map((value, axis) => axis === 2 ? value - position[2] : 0);
+    const position = this.physics.field("xpos").slice(3 * this.body, 3 * this.body + 3);
+    this.offset ??= [0, 0, 0];
     const share = 1 - Math.exp(-passed / FOLLOW_S);
     for (let axis = 0; axis < 3; axis++) {
       const wanted = position[axis] + this.offset[axis];
@@ -75,11 +78,23 @@ export class Camera {
     );
   }
 
+  /** Return the least height of a camera at a place, which is above the ground [m]. */
+  lowest({ x, y }) {
+    const { mujoco, model, data } = this.physics;
+    const from = this.lookat[2] + this.distance + this.extent;
+    const geom = new mujoco.IntBuffer(1);
+    const depth = mujoco.mj_ray(model, data, [x, y, from], [0, 0, -1], null, true, -1, geom, null);
+    const [hit] = geom.GetView();
+    geom.delete();
+    if (depth < 0 || model.body_weldid[model.geom_bodyid[hit]] !== 0) return -Infinity;
+    return from - depth + 0.03 * this.extent;
+  }
+
   /** Return the camera of three.js for a picture of some width and height [px]. */
   forThree(width, height) {
     const lookat = new THREE.Vector3(...this.lookat);
     this.camera.position.copy(lookat).addScaledVector(this.forward, -this.distance);
-    this.camera.position.z = Math.max(this.camera.position.z, 0.02 * this.extent);
+    this.camera.position.z = Math.max(this.camera.position.z, this.lowest(this.camera.position));
     this.camera.lookAt(lookat);
     this.camera.aspect = width / height;
     this.camera.near = 0.01 * this.distance;

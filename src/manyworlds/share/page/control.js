@@ -118,9 +118,6 @@ export class Policy {
         return () => physics.velocity(input.object, index, input.frame === "local");
       }
       case "rays":
-        if (input.quantity === "height") {
-          return () => physics.heights(input.rays, input.miss_value ?? undefined);
-        }
         return () => physics.rays(input.rays);
       case "command":
         return (begin, commands) => commands.get(input.command) ?? new Array(input.size).fill(0);

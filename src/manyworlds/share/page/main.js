@@ -7,7 +7,7 @@
 //   setCommand(name, values)  set what a command has while nothing is held
 //   stepControl(n)            pause, advance by n control periods without drawing; state()
 //   state()                   time, qpos, qvel and ctrl, as plain arrays
-//   choose({world, policy})   show another world or policy, by index; policies are those of the world
+//   choose({world, policy})   show another world, or another policy of the world, by index
 // All functions return promises.
 
 import { Camera } from "./camera.js";
@@ -169,7 +169,7 @@ class App {
         this.fail(error);
       }
       await this.player.exclusive(() => {
-        this.camera.follow(this.physics, (now - last) / 1000);
+        this.camera.follow((now - last) / 1000);
         this.scene.showSpring(this.push.ends);
         this.scene.draw(this.camera);
         this.panel.refresh();

@@ -195,7 +195,7 @@ export class Panel {
 
   makeRandomization() {
     const { randomization } = this.app;
-    if (!randomization?.entries.length) return null;
+    if (!randomization.entries.length) return null;
     this.cells = randomization.entries.map(() => make("td"));
     const table = make("table", {}, make("thead", {}, make("tr", {},
       make("th", {}, "Value"), make("th", {}, "Drawn"), make("th", {}, "Range"))));
@@ -232,9 +232,10 @@ export class Panel {
     for (const { slider, command, i } of this.sliders) {
       slider.show(app.commands.values.get(command.name)[i]);
     }
-    app.randomization?.drawn.forEach((drawn, i) => {
+    app.randomization.drawn.forEach((drawn, i) => {
       const [least, most] = drawn ?? [NaN, NaN];
-      const text = least === most || !drawn ? number(least) : `${number(least)} … ${number(most)}`;
+      let text = number(least);
+      if (most > least) text += ` … ${number(most)}`;
       if (this.cells?.[i].textContent !== text) this.cells[i].textContent = text;
     });
   }
@@ -250,8 +251,10 @@ export class Panel {
 }
 
 function rangeOf({ operation, low, high, distribution }) {
-  const sign = { scale: "× ", add: "+ " }[operation] ?? "";
-  const ends = value => Array.isArray(value) ? value.map(number).join(", ") : number(value);
-  if (distribution === "gaussian") return `${sign}${ends(low)} ± ${ends(high)}`;
-  return `${sign}${ends(low)} … ${ends(high)}`;
+  // Axes may have ranges of their own: the table shows the widest.
+  const least = number(Math.min(...[low].flat()));
+  const most = number(Math.max(...[high].flat()));
+  const range = distribution === "gaussian" ? `${least} ± ${most}` : `${least} … ${most}`;
+  if (operation === "scale") return `× ${range}`;
+  return operation === "add" ? `+ (${range})` : range;
 }

@@ -1,7 +1,7 @@
 // One world of MuJoCo, compiled to WebAssembly.
 
 import { fetchBytes, folderOf, unpackedName } from "./files.js";
-import { castHeights, castRays } from "./rays.js";
+import { castRays } from "./rays.js";
 
 let folders = 0;
 
@@ -129,11 +129,6 @@ export class Physics {
   /** Distances along the rays that a sensor's description lists [m], -1 without a hit. */
   rays(description) {
     return castRays(this, description);
-  }
-
-  /** Heights of frames above the hits of their rays [m]. */
-  heights(description, missValue) {
-    return castHeights(this, description, missValue);
   }
 
   get finite() {

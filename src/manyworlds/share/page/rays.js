@@ -31,12 +31,18 @@ function rotate(m, [x, y, z]) {
 const POSES = { body: ["xpos", "xmat"], geom: ["geom_xpos", "geom_xmat"],
   site: ["site_xpos", "site_xmat"] };
 
-function* hits(physics, rays) {
+/**
+ * Return the distances along rays [m], ordered by frame; -1 without a hit.
+ * @param {Physics} physics
+ * @param {object} rays what `RayCastSensor.describe` returns
+ */
+export function castRays(physics, rays) {
   const { mujoco, model, data } = physics;
   let groups = null;
   if (rays.geom_groups !== null) {
     groups = Array.from({ length: 6 }, (_, group) => Number(rays.geom_groups.includes(group)));
   }
+  const distances = [];
   for (const frame of rays.frames) {
     const index = physics.id(frame.type, frame.name);
     const [positions, rotations] = POSES[frame.type];
@@ -48,25 +54,9 @@ function* hits(physics, rays) {
       const offset = rotate(axes, rays.offsets[i]);
       const origin = offset.map((value, axis) => position[axis] + value);
       const direction = rotate(axes, rays.directions[i]);
-      const distance = mujoco.mj_ray(
-        model, data, origin, direction, groups, true, exclude, null, null);
-      yield { distance, position, origin, direction };
+      distances.push(mujoco.mj_ray(
+        model, data, origin, direction, groups, true, exclude, null, null));
     }
   }
-}
-
-export function castRays(physics, rays) {
-  return Float64Array.from([...hits(physics, rays)].map(hit => hit.distance));
-}
-
-export function castHeights(physics, rays, missValue = rays.max_distance) {
-  const heights = [];
-  for (const { distance, position, origin, direction } of hits(physics, rays)) {
-    if (distance >= 0 && distance <= rays.max_distance) {
-      heights.push(position[2] - (origin[2] + distance * direction[2]));
-    } else {
-      heights.push(missValue);
-    }
-  }
-  return Float64Array.from(heights);
+  return Float64Array.from(distances);
 }

@@ -2,12 +2,13 @@
 
 import * as THREE from "../vendor/three.module.js";
 import { colorOf, makeMaterial } from "./materials.js";
-import { formOf, PLANE_EXTENT } from "./shapes.js";
+import { formOf } from "./shapes.js";
 
 const SHOWN_GROUPS = 3;  // groups 0, 1 and 2, as MuJoCo's viewer shows
+const LARGE = 2;  // radius of geoms that are ground [m]
 const TONES = {
   light: { sky: 0xe9eef3, above: 0xffffff, below: 0xbac2cc, ambient: 1.9, sun: 1.7, ground: 0.95 },
-  dark: { sky: 0x14181e, above: 0xdfe8f5, below: 0x4a525e, ambient: 1.6, sun: 1.6, ground: 0.15 },
+  dark: { sky: 0x14181e, above: 0xdfe8f5, below: 0x4a525e, ambient: 2.1, sun: 2.1, ground: 0.13 },
 };
 
 export class Scene {
@@ -55,9 +56,9 @@ export class Scene {
     for (const batch of this.batches) this.shadeGround(batch);
   }
 
-  /** Darken planes on a dark page: they fill most of the picture. */
+  /** Darken the ground on a dark page: it fills most of the picture. */
   shadeGround(batch) {
-    if (batch.endless) batch.mesh.material.color.setScalar(this.tone.ground);
+    if (batch.ground) batch.mesh.material.color.setScalar(this.tone.ground);
   }
 
   /** Show another world. */
@@ -65,6 +66,7 @@ export class Scene {
     this.clear();
     this.physics = physics;
     const { mujoco, model } = physics;
+    const grounds = groundBodies(mujoco, model);
     const parts = new Map();
     for (let geom = 0; geom < model.ngeom; geom++) {
       if (model.geom_group[geom] >= SHOWN_GROUPS) continue;
@@ -73,8 +75,9 @@ export class Scene {
       if (form === null || color[3] === 0) continue;
       const body = model.geom_bodyid[geom];
       const fixed = model.body_weldid[body] === 0 && model.body_mocapid[body] < 0;
-      const key = `${form.key}|${model.geom_matid[geom]}|${color[3]}|${fixed}`;
-      if (!parts.has(key)) parts.set(key, { form, fixed, opacity: color[3], geoms: [] });
+      const ground = grounds.has(body);
+      const key = `${form.key}|${model.geom_matid[geom]}|${color[3]}|${fixed}|${ground}`;
+      if (!parts.has(key)) parts.set(key, { form, fixed, ground, opacity: color[3], geoms: [] });
       parts.get(key).geoms.push({ geom, color, scale: form.scale });
     }
     const geometries = new Map();
@@ -87,7 +90,7 @@ export class Scene {
     this.drawn = null;
   }
 
-  addBatch({ form, fixed, opacity, geoms }, geometry) {
+  addBatch({ form, fixed, ground, opacity, geoms }, geometry) {
     const { model } = this.physics;
     const plane = form.key.startsWith("plane");
     const field = form.key.startsWith("height field");
@@ -102,8 +105,7 @@ export class Scene {
     geoms.forEach(({ color: [r, g, b] }, i) => {
       mesh.setColorAt(i, color.setRGB(r, g, b, THREE.SRGBColorSpace));
     });
-    const endless = plane && extent.width === PLANE_EXTENT;
-    const batch = { mesh, geoms, fixed, endless };
+    const batch = { mesh, geoms, fixed, ground };
     this.batches.push(batch);
     this.shadeGround(batch);
     this.root.add(mesh);
@@ -194,6 +196,19 @@ export class Scene {
     }
     this.batches = [];
   }
+}
+
+/** Return the fixed bodies that make up the ground: those with a plane or other large geoms. */
+function groundBodies(mujoco, model) {
+  const planes = [mujoco.mjtGeom.mjGEOM_PLANE.value, mujoco.mjtGeom.mjGEOM_HFIELD.value];
+  const bodies = new Set();
+  for (let geom = 0; geom < model.ngeom; geom++) {
+    const body = model.geom_bodyid[geom];
+    if (model.body_weldid[body] !== 0) continue;
+    const large = model.geom_rbound[geom] > LARGE;
+    if (large || planes.includes(model.geom_type[geom])) bodies.add(body);
+  }
+  return bodies;
 }
 
 function makeSpring() {

@@ -5,7 +5,7 @@ import * as THREE from "../vendor/three.module.js";
 
 const ROUND = 40;  // segments around a full circle
 
-export const PLANE_EXTENT = 400;  // width of planes without an end [m]
+const PLANE_EXTENT = 400;  // width of planes without an end [m]
 
 /** Turn three's y axis, about which its round bodies are made, to MuJoCo's z axis. */
 function upright(geometry) {
