@@ -4,12 +4,15 @@ import mujoco
 import numpy as np
 import pytest
 
+from manyworlds.lab import LabCfg, LiveLab
+from manyworlds.lab.robots.policy import PolicyController
+from manyworlds.lab.world.gallery import GALLERY, open_gallery
 from manyworlds.managers import ObservationTermCfg
 from manyworlds.rl import OnnxPolicy
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.share import PageCard, write_folder
 from manyworlds.share.folder import check_replaceable
-from manyworlds.share.sources import run_page
+from manyworlds.share.sources import driven_world, run_page
 from manyworlds.tasks import load_env_cfg
 from tests.share.folders import driver_of, read_json, world_model
 from tests.share.test_control_graph import COMMANDS, exported, exported_task
@@ -27,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("no_downloads")
         ("Lift-Cube-Arm", ()),
         ("Push-Variants", ("bar", "star")),
         pytest.param("Velocity-Flat-Humanoid", (), marks=pytest.mark.slow),
+        pytest.param("Tracking-Flat-Humanoid", (), marks=pytest.mark.slow),
     ],
 )
 def test_folders_move_as_plain_playback(tmp_path, task, variants):
@@ -103,3 +107,26 @@ def test_nothing_is_written_if_a_term_has_no_form(env_cfg, rl_cfg, tmp_path):
         exported(env_cfg, rl_cfg, tmp_path)
     with pytest.raises(ValueError, match="'riddle' .*ONNX_OBSERVATION_FNS"):
         list(run_page(RunFolder(tmp_path), tmp_path / "policy.onnx", None, "policy"))
+
+
+def test_a_policy_drives_a_robot_of_another_world(tmp_path):
+    """Walk in a world of the gallery as the lab does, with the gains and timestep of training."""
+    shown = GALLERY["quadruped-to-drive"]
+    assert shown.policy is not None
+    page = driven_world(shown.world(), "walk", shown.policy, shown.robot)
+    folder = write_folder(tmp_path / "page", [page.world], [page], CARD)
+    model = world_model(folder, 0, tmp_path / "world")
+    driver = driver_of(folder, model, 0)
+    driver.commands["twist"][:] = (0.5, 0.0, 0.3)
+    data = mujoco.MjData(model)
+    driver.reset(data, read_json(folder)["worlds"][0]["keyframe"])
+    for _ in range(100):
+        driver.step(data, page.decimation)
+    with open_gallery("quadruped-to-drive", lambda w: LiveLab(w, LabCfg(start_paused=True))) as lab:
+        controller = lab["quadruped"].controller
+        assert isinstance(controller, PolicyController)
+        controller.commands["twist"][:] = (0.5, 0.0, 0.3)
+        lab.step(100 * page.decimation)
+        expected = lab.read(lambda model, data: data.qpos.copy()).result()
+    assert data.qpos[0] > 0.3
+    np.testing.assert_allclose(data.qpos, expected, atol=1e-3)

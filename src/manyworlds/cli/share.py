@@ -43,6 +43,9 @@ class ShareOptions:
     """Folder to write; only an earlier page is replaced."""
     title: str = ""
     """Title of the page; empty for the names of the targets."""
+    policy: Path | None = None
+    """ONNX file or checkpoint of a policy that controls the robot of a model file or of a world of
+    the gallery."""
     variants: str = ""
     """Variants to show, such as box,T; empty for all."""
     embed: bool = False
@@ -89,6 +92,7 @@ def write_page(options: ShareOptions, command: str, evaluations: dict[Path, Eval
     for name in options.targets:
         lab = LabOptions(
             target=name,
+            policy=options.policy,
             missing_meshes=options.missing_meshes,
             validate=False,
             log_root=options.log_root,
@@ -102,9 +106,9 @@ def write_page(options: ShareOptions, command: str, evaluations: dict[Path, Eval
             folder = Path(scratch, str(number))
             folder.mkdir()
             _add_target(target, lab, options, folder, worlds, policies)
-    runs = [target.run for target, _ in targets if target.run is not None]
-    card = _card(options, [target for target, _ in targets], command)
-    card.evaluation = _evaluation(runs, options, evaluations)
+    found = [target for target, _ in targets]
+    card = _card(options, found, command)
+    card.evaluation = _evaluation(found, options, evaluations)
     path = write_folder(options.output, worlds, policies, card, embed=options.embed)
     size = folder_size(path)
     print(f"page: {path} ({size:.1f} MB); to see it: python -m http.server -d {path}")
@@ -123,10 +127,21 @@ def _add_target(
 ) -> None:
     """Add the worlds and policies of a target; files of policies go to a folder."""
     from manyworlds.cli.lab import world_of
-    from manyworlds.share.sources import page_world, run_page, task_worlds, zero_policy
+    from manyworlds.lab.world.gallery import GALLERY
+    from manyworlds.share.sources import (
+        driven_world,
+        page_world,
+        run_page,
+        task_worlds,
+        zero_policy,
+    )
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.run_configs import play_env_cfg
 
+    if options.policy is not None and (target.run is not None or target.task):
+        raise UsageError(
+            "--policy is for model files and worlds of the gallery: runs have their own."
+        )
     shown = tuple(filter(None, options.variants.split(",")))
     if target.run is not None:
         assert target.policy is not None
@@ -148,9 +163,20 @@ def _add_target(
                 policies.append(still)
     else:
         name = target.gallery
+        policy_file = target.policy
+        robot = ""
         if target.file is not None:
             name = target.file.stem
-        worlds.append(page_world(world_of(target, lab), name))
+        elif policy_file is None:
+            policy_file = GALLERY[name].policy
+            robot = GALLERY[name].robot
+        world = world_of(target, lab)
+        if policy_file is None:
+            worlds.append(page_world(world, name))
+        else:
+            policy = driven_world(world, name, policy_file, robot)
+            worlds.append(policy.world)
+            policies.append(policy)
 
 
 def _card(options: ShareOptions, targets: list[Target], command: str) -> PageCard:
@@ -187,15 +213,16 @@ def _card(options: ShareOptions, targets: list[Target], command: str) -> PageCar
 
 
 def _evaluation(
-    runs: list[RunFolder], options: ShareOptions, known: dict[Path, Evaluation]
+    targets: list[Target], options: ShareOptions, known: dict[Path, Evaluation]
 ) -> dict[str, object] | None:
     """Return the results of the runs by title, or None; a failure is a warning."""
     if not options.evaluate:
         return None
     rows: dict[str, object] = {}
-    for run in runs:
+    runs = {target.run: target.policy for target in targets if target.run is not None}
+    for run, policy in runs.items():
         try:
-            found = known.get(run.path) or _evaluate(run, options)
+            found = known.get(run.path) or _evaluate(run, policy, options)
         except EXPECTED as error:
             print(f"warning: no evaluation: {one_line(error)}", file=sys.stderr)
             continue
@@ -214,7 +241,7 @@ def _evaluation(
     return rows or None
 
 
-def _evaluate(run: RunFolder, options: ShareOptions) -> Evaluation:
+def _evaluate(run: RunFolder, policy: Path | None, options: ShareOptions) -> Evaluation:
     from manyworlds.cli.evaluate import UNSEEN_SEED, evaluate_checkpoint
     from manyworlds.tasks.run_configs import evaluation_env_cfg
 
@@ -222,4 +249,7 @@ def _evaluate(run: RunFolder, options: ShareOptions) -> Evaluation:
     cfg = evaluation_env_cfg(task, run, from_file=options.from_file)
     cfg.scene.num_envs = _EVALUATED_WORLDS
     cfg.seed = UNSEEN_SEED
-    return evaluate_checkpoint(task, run.last_checkpoint(), run, cfg, options.device)
+    checkpoint = policy
+    if checkpoint is None or checkpoint.suffix != ".pt":
+        checkpoint = run.last_checkpoint()
+    return evaluate_checkpoint(task, checkpoint, run, cfg, options.device)

@@ -388,9 +388,8 @@ class ControlGraph(Graph):
             form = cast("GraphActionFn", module_forms(module, "ONNX_ACTION_FNS")[kind])
             action = form(self, action).astype(np.float32)
         offset = self.constant(term["offset"], np.float32)
-        if term["type"] == "MotionJointPositionAction":
-            motion = self.policy.motion
-            assert motion is not None
+        motion = self.policy.motion
+        if term["type"] == "MotionJointPositionAction" and motion is not None:
             rows = [motion.joints.index(name) for name in term["targets"]]
             offset = self.motion("joint_pos")[rows].astype(np.float32)
         target = offset + action * term["scale"]

@@ -67,7 +67,12 @@ class PagePolicy:
 
     @classmethod
     def of(
-        cls, name: str, world: PageWorld, path: Path, commands: Sequence[CommandFacts] = ()
+        cls,
+        name: str,
+        world: PageWorld,
+        path: Path,
+        commands: Sequence[CommandFacts] = (),
+        prefix: str | None = None,
     ) -> PagePolicy:
         """Read a policy's file.
 
@@ -76,12 +81,13 @@ class PagePolicy:
             world: its world.
             path: its ONNX file.
             commands: commands whose bounds are known.
+            prefix: see `OnnxPolicy`.
 
         Raises:
             ValueError: a term of the policy has no form in ONNX, or the world lacks an element.
             NeedsEnvironmentError: plain MuJoCo cannot run the policy.
         """
-        policy = OnnxPolicy(path, world.model, double=True)
+        policy = OnnxPolicy(path, world.model, double=True, prefix=prefix)
         graph = ControlGraph(policy)
         interface = graph.add()
         return cls(

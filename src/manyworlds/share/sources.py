@@ -14,18 +14,24 @@ import numpy as np
 
 from manyworlds.entity import VariantEntityCfg
 from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.robots.policy import exported
-from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME
+from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.world.world import World, world_from_file
 from manyworlds.rl.exporter_utils import save_described
-from manyworlds.rl.onnx_policy import open_session, read_description
-from manyworlds.rl.policy_description import NeedsEnvironmentError, describe_policy
+from manyworlds.rl.onnx_policy import OnnxPolicy, open_session, read_description
+from manyworlds.rl.policy_description import (
+    ExportedDescription,
+    NeedsEnvironmentError,
+    describe_policy,
+)
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.share.control_graph import check_forms
 from manyworlds.share.folder import PagePolicy, PageWorld
 from manyworlds.share.scene_files import check_same_motion, compile_files, page_files
-from manyworlds.share.task_facts import WorldFacts, command_facts, world_facts
+from manyworlds.share.task_facts import CommandFacts, WorldFacts, command_facts, world_facts
 from manyworlds.share.values import Graph
+from manyworlds.tasks import list_tasks, load_env_cfg
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -112,15 +118,64 @@ def run_page(
                     f"There is no scene '{scene}', and the task of the run is not known: name the "
                     "file that registers it with --load."
                 )
-            world = page_world(world_from_file(scene, by_prefix=True), name)
+            trained = world_from_file(scene, by_prefix=True)
+            trained.start = _motion_start(path, trained.model)
+            world = page_world(trained, name)
             yield PagePolicy.of(name, world, path)
             return
         for world, env in task_worlds(cfg, run.task or name, shown):
             if scene.is_file() and not has_variants(cfg):
                 trained = world_from_file(scene, by_prefix=True)
+                trained.start = _motion_start(path, trained.model)
                 facts = world_facts(env, trained.model)
                 world = page_world(trained, world.name, facts)
             yield PagePolicy.of(name, world, path, command_facts(env))
+
+
+def driven_world(world: World, name: str, policy_file: Path, robot: str = "") -> PagePolicy:
+    """Return a policy that controls a robot in a world of another source than its training.
+
+    The world takes over the timestep and the gains of training, as `LiveLab.run_policy` does.
+
+    Args:
+        world: the world.
+        name: its name on the page.
+        policy_file: exported policy, or a checkpoint in its run folder.
+        robot: name of the robot; the only one if empty.
+
+    Raises:
+        ValueError: the policy does not fit the robot, or a term has no form in ONNX.
+        NeedsEnvironmentError: plain MuJoCo cannot run the policy.
+    """
+    with exported(policy_file) as path:
+        description = read_description(open_session(path), policy_file)
+        check_forms(description, policy_file)
+        with LiveLab(world, LabCfg(start_paused=True)) as lab:
+            control = lab.only_robot(robot)
+            lab.run_policy(path, control.name)
+            model = copy.copy(lab.model)
+            prefix = lab.robots[control.name]
+        spec = world.spec.copy()
+        for actuator in spec.actuators:
+            row = model.actuator(actuator.name).id
+            actuator.gainprm = model.actuator_gainprm[row]
+            actuator.biasprm = model.actuator_biasprm[row]
+        shown = page_world(replace(world, spec=spec, model=model), name)
+        return PagePolicy.of(policy_file.stem, shown, path, _commands_of(description), prefix)
+
+
+def _commands_of(description: ExportedDescription) -> list[CommandFacts]:
+    """Describe the commands of a policy by its task, if that is registered."""
+    task = description["task"]
+    if task not in list_tasks():
+        return []
+    cfg = load_env_cfg(task, play=True)
+    cfg.scene.num_envs = 1
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    try:
+        return command_facts(env)
+    finally:
+        env.close()
 
 
 def zero_policy(env: ManagerBasedRlEnv, world: PageWorld, folder: Path) -> PagePolicy | None:
@@ -185,6 +240,18 @@ def _variants(
         scene = copy.copy(cfg.scene)
         scene.entities = entities
         yield variant, replace(cfg, scene=scene)
+
+
+def _motion_start(path: Path, model: mujoco.MjModel) -> np.ndarray | None:
+    """Return the state in which a policy that tracks a motion starts; None for other policies."""
+    policy = OnnxPolicy(path, model)
+    if policy.motion is None:
+        return None
+    data = mujoco.MjData(model)
+    policy.reset(data)
+    start = np.empty(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, start, STATE)
+    return start
 
 
 def _first_keyframe(model: mujoco.MjModel) -> str | None:
