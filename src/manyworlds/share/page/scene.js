@@ -25,7 +25,6 @@ export class Scene {
     this.sun.castShadow = true;
     const resolution = Math.min(window.innerWidth, window.innerHeight) < 600 ? 1024 : 2048;
     this.sun.shadow.mapSize.set(resolution, resolution);
-    this.sun.shadow.normalBias = 0.02;
     this.sun.shadow.radius = 3;
     this.scene.add(this.hemisphere, this.sun, this.sun.target);
     this.root = new THREE.Group();
@@ -164,14 +163,15 @@ export class Scene {
     const { extent } = camera;
     this.extent = extent;
     const target = new THREE.Vector3(...camera.lookat);
+    const reach = 1.6 * camera.distance;  // of shadows
     this.sun.target.position.copy(target);
-    this.sun.position.copy(target).add(new THREE.Vector3(-1.2, -1.6, 3.2).setLength(8 * extent));
+    this.sun.position.copy(target).add(new THREE.Vector3(-1.2, -1.6, 3.2).setLength(4 * reach));
     const { shadow } = this.sun;
-    const reach = Math.max(2.5 * extent, 0.7 * Math.min(camera.distance, 8 * extent));
     if (shadow.camera.right !== reach) {
       Object.assign(shadow.camera,
-        { left: -reach, right: reach, bottom: -reach, top: reach, near: 0.1, far: 20 * extent });
+        { left: -reach, right: reach, bottom: -reach, top: reach, near: reach, far: 8 * reach });
       shadow.camera.updateProjectionMatrix();
+      shadow.normalBias = 0.004 * reach;
     }
     this.scene.fog.near = 3 * camera.distance + 6 * extent;
     this.scene.fog.far = 8 * camera.distance + 24 * extent;
