@@ -55,8 +55,10 @@ def test_folders_move_as_plain_playback(tmp_path, task, variants):
             values[:] = plain.commands[name][:] = COMMANDS[name]
         expected = mujoco.MjData(plain_model)
         found = mujoco.MjData(model)
-        plain.reset(expected)
         driver.reset(found, about["worlds"][shared["world"]]["keyframe"])
+        plain.reset(expected)
+        expected.qpos[:], expected.qvel[:] = found.qpos, found.qvel  # a task may have drawn them
+        mujoco.mj_step1(plain_model, expected)
         for _ in range(200):
             plain.step(expected)
             driver.step(found, shared["decimation"])

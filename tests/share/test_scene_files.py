@@ -48,7 +48,7 @@ def spec() -> mujoco.MjSpec:
 def test_unused_assets_are_left_out(spec):
     """Keep what something refers to, and the sky; the file compiles to the same physics."""
     model = spec.compile()
-    files = page_files(spec, model.opt)
+    files = page_files(spec)
     root = ElementTree.fromstring(files["scene.xml"])
     names = {element.get("name") for element in root.iterfind("asset/*")}
     assert names == {"large", "sky", "painted", "used"}
@@ -62,16 +62,9 @@ def test_unused_assets_are_left_out(spec):
 
 def test_servos_are_written_as_older_releases_read_them(spec):
     """Leave out the attribute `input`, which MuJoCo 3 refuses."""
-    root = ElementTree.fromstring(page_files(spec, spec.compile().opt)["scene.xml"])
+    root = ElementTree.fromstring(page_files(spec)["scene.xml"])
     servos = [*root.iter("position"), *root.iter("general")]
     assert servos and not any("input" in servo.attrib for servo in servos)
-
-
-def test_options_are_those_of_the_model(spec):
-    """Write the timestep with which the world was compiled."""
-    model = spec.compile()
-    model.opt.timestep = 0.004
-    assert compile_files(page_files(spec, model.opt)).opt.timestep == 0.004
 
 
 def test_a_world_that_moves_differently_is_refused(spec):

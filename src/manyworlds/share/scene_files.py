@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import mujoco
 import numpy as np
 
-from manyworlds.spec.edits import set_options
 from manyworlds.spec.export import spec_files
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
@@ -24,18 +23,15 @@ _COMPRESSED = (".obj", ".stl", ".msh", ".hf", ".bin")
 _CHECKED_STEPS = 20
 
 
-def page_files(spec: mujoco.MjSpec, option: mujoco.MjOption) -> dict[str, bytes]:
+def page_files(spec: mujoco.MjSpec) -> dict[str, bytes]:
     """Return `scene.xml` and its assets by path, without what is not used.
 
     Args:
         spec: the world; not modified.
-        option: its options.
 
     Raises:
         ValueError: MuJoCo cannot write the spec.
     """
-    spec = spec.copy()
-    set_options(spec, option)
     files = dict(spec_files(spec))
     root = ElementTree.fromstring(files.pop(SCENE))
     for general in root.iter("general"):

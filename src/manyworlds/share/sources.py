@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -31,6 +31,7 @@ from manyworlds.share.folder import PagePolicy, PageWorld
 from manyworlds.share.scene_files import check_same_motion, compile_files, page_files
 from manyworlds.share.task_facts import CommandFacts, WorldFacts, command_facts, world_facts
 from manyworlds.share.values import Graph
+from manyworlds.spec.edits import set_options
 from manyworlds.tasks import list_tasks, load_env_cfg
 
 if TYPE_CHECKING:
@@ -54,12 +55,13 @@ def page_world(world: World, name: str, facts: WorldFacts | None = None) -> Page
         ValueError: MuJoCo cannot write the world, or the written one moves differently.
     """
     spec = world.spec.copy()
+    set_options(spec, world.model.opt)
     model = world.model
     keyframe = _first_keyframe(model)
     if world.start is not None:
         keyframe = _add_start(spec, world)
         model = spec.compile()
-    files = page_files(spec, world.model.opt)
+    files = page_files(spec)
     written = compile_files(files)
     check_same_motion(model, written, keyframe)
     return PageWorld(name, files, written, keyframe, facts or {})
@@ -81,8 +83,11 @@ def task_worlds(
     for variant, one in _variants(cfg, shown):
         env = ManagerBasedRlEnv(one, device="cpu")
         try:
+            env.reset(seed=0)
             world = World(spec=env.scene.spec, model=env.sim.mj_model, robots={})
-            yield page_world(world, variant or name, world_facts(env, env.sim.mj_model)), env
+            facts = world_facts(env, world.model)
+            world.start = _own_start(env, facts)
+            yield page_world(world, variant or name, facts), env
         finally:
             env.close()
 
@@ -126,8 +131,10 @@ def run_page(
         for world, env in task_worlds(cfg, run.task or name, shown):
             if scene.is_file() and not has_variants(cfg):
                 trained = world_from_file(scene, by_prefix=True)
-                trained.start = _motion_start(path, trained.model)
                 facts = world_facts(env, trained.model)
+                trained.start = _motion_start(path, trained.model)
+                if trained.start is None and trained.model.nq == env.sim.mj_model.nq:
+                    trained.start = _own_start(env, facts)
                 world = page_world(trained, world.name, facts)
             yield PagePolicy.of(name, world, path, command_facts(env))
 
@@ -240,6 +247,42 @@ def _variants(
         scene = copy.copy(cfg.scene)
         scene.entities = entities
         yield variant, replace(cfg, scene=scene)
+
+
+def _own_start(env: ManagerBasedRlEnv, facts: WorldFacts) -> np.ndarray | None:
+    """Return a start that the task draws in a way which the page cannot; None if it can.
+
+    Args:
+        env: the environment, reset.
+        facts: facts of the world, with the ranges that the page draws from.
+    """
+    model = env.sim.mj_model
+    if _first_keyframe(model) != INITIAL_KEYFRAME or _has_terrain(env):
+        return None
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, model.key(INITIAL_KEYFRAME).id)
+    drawn = np.zeros(model.nq, bool)
+    ranges: Any = facts.get("reset", {}).get("ranges", [])
+    for entry in ranges:
+        joint = model.joint(entry["joint"]).id if "joint" in entry else -1
+        if joint < 0:
+            joint = model.body(entry["body"]).jntadr[0]
+        address = model.jnt_qposadr[joint]
+        drawn[address : address + (1 if "joint" in entry else 7)] = True
+    qpos = env.sim.data.qpos[0].double().numpy()
+    if np.allclose(qpos[~drawn], data.qpos[~drawn], atol=1e-5):
+        return None
+    data.qpos[~drawn] = qpos[~drawn]
+    mujoco.mj_normalizeQuat(model, data.qpos)
+    start = np.empty(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, start, STATE)
+    return start
+
+
+def _has_terrain(env: ManagerBasedRlEnv) -> bool:
+    """Return whether worlds begin in cells of a terrain, which the trained scene has elsewhere."""
+    terrain = env.scene.terrain
+    return terrain is not None and terrain.terrain_origins is not None
 
 
 def _motion_start(path: Path, model: mujoco.MjModel) -> np.ndarray | None:
