@@ -125,7 +125,11 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
             node("Add", ["part", "wanted"], ["ctrl"]),
             node("Add", ["count", "one"], ["next"]),
         ],
-        [("count", integer, [1, 1]), ("command", TensorProto.FLOAT, [1, 1])],
+        [
+            ("count", integer, [1, 1]),
+            ("command", TensorProto.FLOAT, [1, 1]),
+            ("goal", TensorProto.FLOAT, [1, 2]),
+        ],
         [("ctrl", double, [1, 1]), ("next", integer, [1, 1])],
         {"hundredth": [[0.01]], "one": np.array([[1]])},
     )
@@ -176,6 +180,7 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
                 "inputs": [
                     memory | {"name": "count", "start": [[2]], "dtype": "int64"},
                     {"name": "command", "kind": "command", "command": "arm", "size": 1},
+                    {"name": "goal", "kind": "command", "command": "goal", "size": 2},
                 ],
                 "outputs": [
                     ctrl | {"indices": [0]},
@@ -213,7 +218,16 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
                 "start": [0.25],
                 "keys": {"KeyA": [0, 1], "KeyD": [0, -1]},
                 "kind": "numbers",
-            }
+            },
+            {
+                "name": "goal",
+                "labels": ["x [m]", "y [m]"],
+                "low": [-2.0, -2.0],
+                "high": [2.0, 2.0],
+                "start": [-0.6, 0.2],
+                "keys": None,
+                "kind": "numbers",
+            },
         ],
         "randomization": [
             {

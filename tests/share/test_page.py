@@ -182,6 +182,23 @@ def test_the_mouse_pushes_bodies(page):
     np.testing.assert_array_equal(step(page, 10)["qpos"], free)
 
 
+def test_goals_are_dragged(page):
+    """Drag the ball of a command that names a point; its sliders follow."""
+    wait_until_drawn(page)
+    x, y = page.evaluate("manyworlds.screenOf([-0.6, 0.2, 0.035])")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    x, y = page.evaluate("manyworlds.screenOf([0.4, -0.3, 0.035])")
+    page.mouse.move(x, y, steps=3)
+    page.mouse.up()
+    wait_until_drawn(page)
+    sliders = [page.get_by_role("slider", name=f"{axis} [m]").input_value() for axis in "xy"]
+    np.testing.assert_allclose(np.array(sliders, float), [0.4, -0.3], atol=0.03)
+    page.get_by_role("button", name="Reset command").click()
+    wait_until_drawn(page)
+    assert float(page.get_by_role("slider", name="y [m]").input_value()) == pytest.approx(0.2)
+
+
 def test_random_values_are_drawn_anew_and_taken_back(page):
     """Draw masses from the task's range by a button, show them, and restore the compiled ones."""
     compiled = step(page, 20)["qpos"]

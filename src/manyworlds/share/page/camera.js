@@ -114,6 +114,13 @@ export class Camera {
     return { origin, direction: far.sub(origin).normalize() };
   }
 
+  /** Return where a point of the world was in the last picture [px]. */
+  screenOf(point) {
+    const box = this.element.getBoundingClientRect();
+    const { x, y } = new THREE.Vector3(...point).project(this.camera);
+    return [box.left + (x + 1) / 2 * box.width, box.top + (1 - y) / 2 * box.height];
+  }
+
   /** Begin to move the camera with a pointer. */
   grab(event) {
     this.pointers.set(event.pointerId, [event.clientX, event.clientY]);

@@ -151,7 +151,7 @@ export class Panel {
     const { commands } = this.app;
     this.sliders = [];
     const rows = [];
-    for (const command of commands.descriptions) {
+    for (const command of commands.active) {
       command.start.forEach((value, i) => {
         if (command.low[i] === command.high[i]) return;
         const label = command.labels[i] ?? `${command.name} ${i + 1}`;
