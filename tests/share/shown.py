@@ -56,6 +56,11 @@ WORLD = """
 """
 """A block with an arm, and actuators without a force, which show what a graph read."""
 
+CLOTH = """
+<flexcomp name="cloth" type="grid" dim="2" count="4 4 1" spacing="0.15 0.15 1" pos="0.7 -0.3 0.6"
+  mass="0.1" radius="0.01" rgba="0.1 0.2 0.9 1"/>
+"""
+
 WEDGE = "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
 RAYS: RaysDescription = {
@@ -105,7 +110,8 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
     (folder / "vendor").symlink_to(vendored)
     (folder / "policies").mkdir()
     worlds = []
-    for name, xml in (("block", WORLD), ("heavy block", WORLD.replace('mass="2"', 'mass="4"'))):
+    heavy = WORLD.replace('mass="2"', 'mass="4"').replace("</worldbody>", f"{CLOTH}</worldbody>")
+    for name, xml in (("block", WORLD), ("heavy block", heavy)):
         path = folder / "worlds" / name.replace(" ", "_")
         path.mkdir(parents=True)
         (path / "scene.xml").write_text(xml)

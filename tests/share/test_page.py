@@ -71,6 +71,18 @@ def wait_until_drawn(page: Any) -> None:
     page.evaluate(f"(async () => {{ {3 * picture} await manyworlds.state(); }})()")
 
 
+def picture_of(page: Any) -> np.ndarray:
+    """Return what the page shows, shape [height, width, 3]."""
+    return np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB"), int)
+
+
+def share_of(pixels: np.ndarray, *, blue: bool) -> float:
+    """Return the share of the picture that is strongly red, or blue, without its controls."""
+    red_part, green_part, blue_part = np.moveaxis(pixels[:540, :600], 2, 0)
+    strong, weak = (blue_part, red_part) if blue else (red_part, blue_part)
+    return float(((strong > 90) & (strong > 2 * weak) & (strong > 2 * green_part)).mean())
+
+
 def python_world() -> tuple[mujoco.MjModel, mujoco.MjData]:
     """The small world in Python, at its start."""
     model = mujoco.MjModel.from_xml_string(WORLD, {"wedge.obj": WEDGE.encode()})
@@ -219,12 +231,15 @@ def test_random_values_are_drawn_anew_and_taken_back(page):
 
 
 def test_worlds_and_policies_are_chosen(page):
-    """Show another variant of a world, in which the policy goes on."""
+    """Show another variant of a world, with a flex, in which the policy goes on."""
     light = step(page, 20)["qpos"]
     page.get_by_role("combobox", name="World").select_option("heavy block")
     page.wait_for_function("document.querySelector('#heading p').textContent.includes('heavy')")
+    wait_until_drawn(page)
+    assert 0.002 < share_of(picture_of(page), blue=True) < 0.2
     heavy = step(page, 20)["qpos"]
-    assert np.abs(np.subtract(heavy, light)).max() > 1e-4
+    assert len(heavy) > len(light)
+    assert np.abs(np.subtract(heavy[:8], light)).max() > 1e-4
 
 
 def test_the_card_says_what_was_trained(page):
@@ -246,17 +261,9 @@ def test_wrong_commands_are_refused(page):
 def test_geoms_are_drawn(page):
     """Draw the block in its color, on the floor."""
     wait_until_drawn(page)
-    page.evaluate(
-        "document.querySelectorAll('aside, header, #bar, #message').forEach(e => e.remove())"
-    )
-    picture = page.screenshot()
-    page.reload()
-    page.evaluate("manyworlds.ready")
-    page.evaluate("manyworlds.pause()")
-    pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"), int)
-    red = (pixels[..., 0] > 120) & (pixels[..., 1] < 80) & (pixels[..., 2] < 80)
-    assert 0.002 < red.mean() < 0.3
-    floor = pixels[-40:].reshape(-1, 3)
+    pixels = picture_of(page)
+    assert 0.002 < share_of(pixels, blue=False) < 0.3
+    floor = pixels[300:400, :100].reshape(-1, 3)
     assert floor.mean() > 100
     assert len(np.unique(floor, axis=0)) > 20
 

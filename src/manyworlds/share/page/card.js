@@ -11,11 +11,12 @@ function show(value) {
   return String(value);
 }
 
-/** Make the sentences about the physics of this page and that of training. */
-function aboutVersions({ trained_with: trained, difference }, here) {
-  if (!trained || trained === here) return `MuJoCo ${here}, as in training.`;
-  const sentence = `Physics here is MuJoCo ${here}, in the browser; training used MuJoCo `
-    + `${trained}, so motions can differ.`;
+/** Make the sentences about the physics of this page and that in Python. */
+function aboutVersions({ trained_with: python, difference }, here, isTrained) {
+  if (!python || python === here) return `MuJoCo ${here}, as in Python.`;
+  const other = isTrained ? "training used" : "the world was written with";
+  const sentence = `Physics here is MuJoCo ${here}, in the browser; ${other} MuJoCo ${python}, `
+    + "so motions can differ.";
   if (!difference) return sentence;
   return `${sentence} ${difference}`;
 }
@@ -34,7 +35,8 @@ export function makeCard(description, version) {
   for (const [title, value] of Object.entries(card?.evaluation ?? {})) {
     rows.push(...row(title, show(value)));
   }
-  rows.push(...row("Physics", aboutVersions(mujoco ?? {}, version)));
+  const isTrained = description.policies.length > 0;
+  rows.push(...row("Physics", aboutVersions(mujoco ?? {}, version, isTrained)));
   const parts = [make("h2", {}, "About"), make("dl", {}, ...rows)];
   if (card?.command) {
     const copy = make("button", { type: "button", onclick: async () => {

@@ -5,7 +5,7 @@ import { make } from "./dom.js";
 /** Whether a key was typed into a field or onto a button. */
 function isTyped(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return true;
-  return event.target.closest?.("input, select, textarea, button, summary") !== null
+  return event.target.closest?.("input, select, textarea, button, summary")
     && (event.code === "Space" || event.code === "Enter" || event.code.startsWith("Arrow"));
 }
 

@@ -119,6 +119,7 @@ class App {
 
   /** Start an episode, where the task varies the start. */
   restart() {
+    this.panel.hush();
     return this.player.exclusive(() => this.begin({ random: true }));
   }
 

@@ -240,13 +240,18 @@ export class Panel {
     });
   }
 
+  /** Hide the sentence that is shown. */
+  hush() {
+    this.message.hidden = true;
+  }
+
   /** Show a sentence for a while, or until another comes. */
   say(text, { error = false } = {}) {
     clearTimeout(this.timer);
     this.message.textContent = text;
     this.message.classList.toggle("error", error);
     this.message.hidden = false;
-    if (!error) this.timer = setTimeout(() => { this.message.hidden = true; }, 3500);
+    if (!error) this.timer = setTimeout(() => this.hush(), 3500);
   }
 }
 
