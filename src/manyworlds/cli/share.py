@@ -150,7 +150,9 @@ def _add_target(
         except KeyError as error:  # `find_target` has said why its task is not registered
             print(f"warning: no ranges of the task: {one_line(error)}", file=sys.stderr)
             cfg = None
-        name = target.run.path.name
+        name = target.task
+        if len(options.targets) > 1:
+            name = target.run.path.name
         for policy in run_page(target.run, target.policy, cfg, name, shown):
             worlds.append(policy.world)
             policies.append(policy)

@@ -148,7 +148,7 @@ class ControlGraph(Graph):
         self._descriptions: list[InputDescription] = []
         self._memories: dict[str, Value] = {}
         self._next: dict[str, Value] = {}
-        onnx = require_extra("onnx", "train")
+        onnx = require_extra("onnx", "share")
         self._network = in_double(onnx.load(str(policy.path)))
         versions = [item.version for item in self._network.opset_import if not item.domain]
         if versions != [OPSET]:

@@ -112,7 +112,7 @@ def _small(path: str, content: bytes) -> bytes:
     if not path.lower().endswith(".png"):
         return content
     try:
-        require_extra("PIL", "train")
+        require_extra("PIL", "share")
     except MissingExtraError:
         return content
     from PIL import Image

@@ -33,6 +33,8 @@ _NAMED = {
     "actuator": "actuator",
 }
 """Kinds of elements, as `mj_id2name` knows them, by what a model field has rows for."""
+_FROM_THE_SIDE = -15.0
+"""Elevation above which a camera looks from the side [degrees]."""
 _POSE = ("x", "y", "z", "roll", "pitch", "yaw")
 _NO_END_S = 1e6
 """Length of episodes from which on they do not end [s]."""
@@ -232,13 +234,17 @@ def _camera(env: ManagerBasedRlEnv, model: mujoco.MjModel) -> dict[str, object]:
             body = f"{cfg.entity_name}/{cfg.body_name}"
         if mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, body) < 0:
             body = None
-    return {
+    camera: dict[str, object] = {
         "lookat": list(cfg.lookat),
         "distance": cfg.distance,
         "azimuth": cfg.azimuth,
         "elevation": cfg.elevation,
         "track_body": body,
     }
+    if body is not None and cfg.elevation > _FROM_THE_SIDE:
+        # Films look from the side; who drives a robot sees more from behind and above.
+        camera |= {"distance": 1.5 * cfg.distance, "azimuth": 125.0, "elevation": -18.0}
+    return camera
 
 
 def _plain(numbers: list[float]) -> list[float]:

@@ -176,7 +176,7 @@ class Graph:
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
         self._count = 0
-        self._onnx = require_extra("onnx", "train")
+        self._onnx = require_extra("onnx", "share")
 
     def constant(self, array: ArrayLike, dtype: DTypeLike) -> Value:
         """Add a constant."""
@@ -330,5 +330,5 @@ def _read_names(node: Any) -> set[str]:
 
 
 def _onnx_type(dtype: DTypeLike) -> int:
-    onnx = require_extra("onnx", "train")
+    onnx = require_extra("onnx", "share")
     return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))

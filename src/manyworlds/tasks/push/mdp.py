@@ -51,7 +51,7 @@ PUSHER_RADIUS = 0.02
 _OBJECT_JOINTS = [f"{OBJECT}/{name}" for name in ("x", "y", "yaw")]
 _PUSHER_JOINTS = [f"{PUSHER}/{name}" for name in ("x", "y")]
 
-Params = dict[str, Any]
+_Params = dict[str, Any]
 
 
 def to_goal(env: ManagerBasedRlEnv) -> torch.Tensor:
@@ -362,25 +362,25 @@ def _plain_in_frame(axis: np.ndarray, vector: np.ndarray) -> np.ndarray:
     return np.array([axis @ vector, axis[0] * vector[1] - axis[1] * vector[0]])
 
 
-def _plain_distance_left(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
+def _plain_distance_left(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
     return np.array([np.linalg.norm(_plain_to_goal(policy, data))])
 
 
-def _plain_pusher_place(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
+def _plain_pusher_place(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
     return _plain_in_frame(_plain_axis(policy, data), _plain_to_pusher(policy, data))
 
 
-def _plain_pusher_velocity(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
+def _plain_pusher_velocity(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
     velocity = _plain_velocity(policy, data, *_PUSHER_JOINTS)
     return _plain_in_frame(_plain_axis(policy, data), velocity)
 
 
-def _plain_object_velocity(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
+def _plain_object_velocity(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
     velocity = _plain_velocity(policy, data, *_OBJECT_JOINTS)
     return np.append(_plain_in_frame(_plain_axis(policy, data), velocity[:2]), velocity[2])
 
 
-def _plain_outline(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
+def _plain_outline(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
     axis = _plain_axis(policy, data)
     pusher = _plain_to_pusher(policy, data)
     yaw = _plain_place(policy, data, _OBJECT_JOINTS[2])
@@ -441,25 +441,25 @@ def _onnx_in_frame(graph: ControlGraph, axis: Value, vector: Value) -> Value:
     return graph.concat([along.reshape(1), across.reshape(1)])
 
 
-def _onnx_distance_left(graph: ControlGraph, params: Params) -> Value:
+def _onnx_distance_left(graph: ControlGraph, params: _Params) -> Value:
     return _onnx_norm(_onnx_to_goal(graph)).reshape(1)
 
 
-def _onnx_pusher_place(graph: ControlGraph, params: Params) -> Value:
+def _onnx_pusher_place(graph: ControlGraph, params: _Params) -> Value:
     return _onnx_in_frame(graph, _onnx_axis(graph), _onnx_to_pusher(graph))
 
 
-def _onnx_pusher_velocity(graph: ControlGraph, params: Params) -> Value:
+def _onnx_pusher_velocity(graph: ControlGraph, params: _Params) -> Value:
     return _onnx_in_frame(graph, _onnx_axis(graph), graph.velocities(_PUSHER_JOINTS))
 
 
-def _onnx_object_velocity(graph: ControlGraph, params: Params) -> Value:
+def _onnx_object_velocity(graph: ControlGraph, params: _Params) -> Value:
     velocity = graph.velocities(_OBJECT_JOINTS)
     planar = _onnx_in_frame(graph, _onnx_axis(graph), velocity[:2])
     return graph.concat([planar, velocity[2:]])
 
 
-def _onnx_outline(graph: ControlGraph, params: Params) -> Value:
+def _onnx_outline(graph: ControlGraph, params: _Params) -> Value:
     """Return `outline` in a graph; the nearest direction has the largest cosine."""
     count = params["num_directions"]
     turns = np.arange(count) * (2.0 * math.pi / count)
