@@ -12,13 +12,13 @@ function show(value) {
 }
 
 /** Make the sentences about the physics of this page and that in Python. */
-function aboutVersions({ trained_with: python, difference }, here, isTrained) {
-  if (!python || python === here) return `MuJoCo ${here}, as in Python.`;
-  const other = isTrained ? "training used" : "the world was written with";
+function aboutVersions({ mujoco, policies }, here) {
+  const { trained_with: python, difference } = mujoco ?? {};
+  if (!python || python === here) return `Physics is MuJoCo ${here}, as in Python.`;
+  const other = policies.length ? "training used" : "the world was written with";
   const sentence = `Physics here is MuJoCo ${here}, in the browser; ${other} MuJoCo ${python}, `
     + "so motions can differ.";
-  if (!difference) return sentence;
-  return `${sentence} ${difference}`;
+  return difference ? `${sentence} ${difference}` : sentence;
 }
 
 /**
@@ -26,7 +26,7 @@ function aboutVersions({ trained_with: python, difference }, here, isTrained) {
  * @param {string} version version of MuJoCo on this page
  */
 export function makeCard(description, version) {
-  const { card, mujoco } = description;
+  const { card } = description;
   const rows = [];
   const task = card?.task ?? description.task;
   if (task) rows.push(...row("Task", task));
@@ -35,9 +35,8 @@ export function makeCard(description, version) {
   for (const [title, value] of Object.entries(card?.evaluation ?? {})) {
     rows.push(...row(title, show(value)));
   }
-  const isTrained = description.policies.length > 0;
-  rows.push(...row("Physics", aboutVersions(mujoco ?? {}, version, isTrained)));
-  const parts = [make("h2", {}, "About"), make("dl", {}, ...rows)];
+  const parts = [make("h2", {}, "About"), make("dl", {}, ...rows),
+    make("p.hint", {}, aboutVersions(description, version))];
   if (card?.command) {
     const copy = make("button", { type: "button", onclick: async () => {
       await navigator.clipboard.writeText(card.command);

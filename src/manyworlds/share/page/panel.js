@@ -96,10 +96,10 @@ export class Panel {
 
   /** Center the picture, and the bar, in the part that the panel leaves free. */
   makeRoom() {
-    const beside = this.panel.offsetWidth < 0.5 * window.innerWidth;
-    const covered = beside ? this.panel.offsetWidth : 0;
-    this.app.camera.covered = covered;
-    document.documentElement.style.setProperty("--covered", `${covered}px`);
+    const { offsetWidth: width, offsetHeight: height } = this.panel;
+    const beside = width < 0.5 * window.innerWidth;
+    this.app.camera.covered = beside ? [width, 0] : [0, height];
+    document.documentElement.style.setProperty("--covered", `${beside ? width : 0}px`);
   }
 
   makeBar(embedded) {

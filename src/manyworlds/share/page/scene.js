@@ -155,7 +155,7 @@ export class Scene {
     const { width, height } = this.canvas.getBoundingClientRect();
     const { covered, distance, azimuth, elevation, lookat } = camera;
     const seen = [this.physics.time, this.spring.visible, marks, width, height,
-      window.devicePixelRatio, covered, distance, azimuth, elevation, ...lookat].join();
+      window.devicePixelRatio, ...covered, distance, azimuth, elevation, ...lookat].join();
     if (seen === this.drawn && !this.spring.visible) return;
     this.drawn = seen;
     this.update();
