@@ -110,6 +110,7 @@ def test_control_periods_are_those_of_plain_playback(page):
 def test_graphs_may_run_in_each_physics_step(page):
     """Tell a graph of actuator laws when a control period begins."""
     page.evaluate("manyworlds.choose({policy: 1})")
+    page.evaluate("manyworlds.reset()")
     for _ in range(2):
         assert step(page, 1)["ctrl"][0] == pytest.approx(0.3)
 
@@ -121,6 +122,7 @@ def test_velocities_and_rays_are_those_of_python(page):
     site = mujoco.mjtObj.mjOBJ_SITE
     mujoco.mj_objectVelocity(model, data, site, model.site("nose").id, velocity, 1)
     page.evaluate("manyworlds.choose({policy: 2})")
+    page.evaluate("manyworlds.reset()")
     ctrl = step(page, 1)["ctrl"]
     np.testing.assert_allclose(ctrl[:3], velocity[3:], atol=1e-12)
     # Rays are directed: `height_scan` knows the heights of hits, which follow from distances.
@@ -151,6 +153,15 @@ def test_time_goes_on_pauses_and_steps(page):
     page.wait_for_function("manyworlds.state().then(state => state.time === 0)")
     page.locator("[aria-pressed=true]").get_by_text(".25\u00d7").wait_for()
     page.get_by_title("Speed 1 times").click()
+
+
+def test_a_reset_moves_joints_a_little(page):
+    """Start beside the exact start by the button, so that a symmetric policy knows which leg."""
+    exact = page.evaluate("manyworlds.state()")["qpos"]
+    page.get_by_role("button", name="Reset (R)").click()
+    near = page.evaluate("manyworlds.state()")["qpos"]
+    assert near[:7] == exact[:7]
+    assert 0.0 < abs(near[7] - exact[7]) <= 0.005
 
 
 def test_keys_drive_while_they_are_held(page):
@@ -235,6 +246,7 @@ def test_worlds_and_policies_are_chosen(page):
     light = step(page, 20)["qpos"]
     page.get_by_role("combobox", name="World").select_option("heavy block")
     page.wait_for_function("document.querySelector('#heading p').textContent.includes('heavy')")
+    page.evaluate("manyworlds.reset()")
     wait_until_drawn(page)
     assert 0.002 < share_of(picture_of(page), blue=True) < 0.2
     heavy = step(page, 20)["qpos"]

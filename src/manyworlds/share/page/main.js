@@ -8,7 +8,8 @@
 //   stepControl(n)            pause, advance by n control periods without drawing; state()
 //   state()                   time, qpos, qvel and ctrl, as plain arrays
 //   screenOf(point)           where a point of the world is on the screen, [x, y] in pixels
-//   choose({world, policy})   show another world, or another policy of the world, by index
+//   choose({world, policy})   show another world, or another policy of the world, by index, at a
+//                             start as the button Reset draws it
 // All functions return promises.
 //
 // In the address, ?embed shows few controls, ?full all of them, and ?world=2 the third world first.
@@ -24,7 +25,7 @@ import { Panel } from "./panel.js";
 import { loadMujoco, Physics } from "./physics.js";
 import { Player } from "./player.js";
 import { Push } from "./push.js";
-import { Randomization, randomizeStart } from "./randomization.js";
+import { nudgeStart, Randomization, randomizeStart } from "./randomization.js";
 import { Scene } from "./scene.js";
 import { makeTerminations } from "./terminations.js";
 
@@ -107,7 +108,7 @@ class App {
     this.pads?.remove();
     this.pads = makePads(this.commands);
     if (this.pads) document.body.append(this.pads);
-    this.begin({ random: false });
+    this.begin({ random: true });
     this.panel.build();
   }
 
@@ -128,6 +129,7 @@ class App {
     this.player.begin();
     const reset = this.description.worlds[this.worldIndex].reset ?? this.description.reset;
     if (random) randomizeStart(this.physics, reset?.ranges ?? []);
+    if (random && this.player.policy) nudgeStart(this.physics);
     this.scene.drawn = null;
   }
 
