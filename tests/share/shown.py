@@ -56,6 +56,11 @@ WORLD = """
 """
 """A block with an arm, and actuators without a force, which show what a graph read."""
 
+CLOTH = """
+<flexcomp name="cloth" type="grid" dim="2" count="4 4 1" spacing="0.15 0.15 1" pos="0.7 -0.3 0.6"
+  mass="0.1" radius="0.01" rgba="0.1 0.2 0.9 1"/>
+"""
+
 WEDGE = "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
 RAYS: RaysDescription = {
@@ -105,7 +110,8 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
     (folder / "vendor").symlink_to(vendored)
     (folder / "policies").mkdir()
     worlds = []
-    for name, xml in (("block", WORLD), ("heavy block", WORLD.replace('mass="2"', 'mass="4"'))):
+    heavy = WORLD.replace('mass="2"', 'mass="4"').replace("</worldbody>", f"{CLOTH}</worldbody>")
+    for name, xml in (("block", WORLD), ("heavy block", heavy)):
         path = folder / "worlds" / name.replace(" ", "_")
         path.mkdir(parents=True)
         (path / "scene.xml").write_text(xml)
@@ -125,7 +131,11 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
             node("Add", ["part", "wanted"], ["ctrl"]),
             node("Add", ["count", "one"], ["next"]),
         ],
-        [("count", integer, [1, 1]), ("command", TensorProto.FLOAT, [1, 1])],
+        [
+            ("count", integer, [1, 1]),
+            ("command", TensorProto.FLOAT, [1, 1]),
+            ("goal", TensorProto.FLOAT, [1, 2]),
+        ],
         [("ctrl", double, [1, 1]), ("next", integer, [1, 1])],
         {"hundredth": [[0.01]], "one": np.array([[1]])},
     )
@@ -176,6 +186,7 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
                 "inputs": [
                     memory | {"name": "count", "start": [[2]], "dtype": "int64"},
                     {"name": "command", "kind": "command", "command": "arm", "size": 1},
+                    {"name": "goal", "kind": "command", "command": "goal", "size": 2},
                 ],
                 "outputs": [
                     ctrl | {"indices": [0]},
@@ -213,7 +224,16 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
                 "start": [0.25],
                 "keys": {"KeyA": [0, 1], "KeyD": [0, -1]},
                 "kind": "numbers",
-            }
+            },
+            {
+                "name": "goal",
+                "labels": ["x [m]", "y [m]"],
+                "low": [-2.0, -2.0],
+                "high": [2.0, 2.0],
+                "start": [-0.6, 0.2],
+                "keys": None,
+                "kind": "numbers",
+            },
         ],
         "randomization": [
             {

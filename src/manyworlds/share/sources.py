@@ -39,6 +39,13 @@ if TYPE_CHECKING:
 
 _IR_VERSION = 8
 """Version of ONNX's file format, that of exported policies."""
+_CAMERA: dict[str, object] = {
+    "lookat": [0.0, 0.0, 0.0],
+    "distance": 3.0,
+    "azimuth": 125.0,
+    "elevation": -18.0,
+}
+"""Camera that follows a robot from behind and above."""
 _OF_ZERO = {"inputs": {}, "recurrent": False}
 """Description of a network that observes nothing."""
 
@@ -129,7 +136,8 @@ def run_page(
             yield PagePolicy.of(name, world, path)
             return
         for world, env in task_worlds(cfg, run.task or name, shown):
-            if scene.is_file() and not has_variants(cfg):
+            # Only the environment knows the origin of a cell of its terrain.
+            if scene.is_file() and not has_variants(cfg) and not _has_terrain(env):
                 trained = world_from_file(scene, by_prefix=True)
                 facts = world_facts(env, trained.model)
                 trained.start = _motion_start(path, trained.model)
@@ -168,6 +176,9 @@ def driven_world(world: World, name: str, policy_file: Path, robot: str = "") ->
             actuator.gainprm = model.actuator_gainprm[row]
             actuator.biasprm = model.actuator_biasprm[row]
         shown = page_world(replace(world, spec=spec, model=model), name)
+        entity = description["entities"][description["actuators"][0]["entity"]]
+        root = prefix + entity["root_body"].partition("/")[2]
+        shown.facts["camera"] = {**_CAMERA, "track_body": root}
         return PagePolicy.of(policy_file.stem, shown, path, _commands_of(description), prefix)
 
 
@@ -257,7 +268,7 @@ def _own_start(env: ManagerBasedRlEnv, facts: WorldFacts) -> np.ndarray | None:
         facts: facts of the world, with the ranges that the page draws from.
     """
     model = env.sim.mj_model
-    if _first_keyframe(model) != INITIAL_KEYFRAME or _has_terrain(env):
+    if _first_keyframe(model) != INITIAL_KEYFRAME:
         return None
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key(INITIAL_KEYFRAME).id)
@@ -269,6 +280,8 @@ def _own_start(env: ManagerBasedRlEnv, facts: WorldFacts) -> np.ndarray | None:
             joint = model.body(entry["body"]).jntadr[0]
         address = model.jnt_qposadr[joint]
         drawn[address : address + (1 if "joint" in entry else 7)] = True
+    if _has_terrain(env):
+        drawn[:] = False  # the page draws around a place in the cell of the world
     qpos = env.sim.data.qpos[0].double().numpy()
     if np.allclose(qpos[~drawn], data.qpos[~drawn], atol=1e-5):
         return None
@@ -280,7 +293,7 @@ def _own_start(env: ManagerBasedRlEnv, facts: WorldFacts) -> np.ndarray | None:
 
 
 def _has_terrain(env: ManagerBasedRlEnv) -> bool:
-    """Return whether worlds begin in cells of a terrain, which the trained scene has elsewhere."""
+    """Return whether worlds begin in cells of a terrain."""
     terrain = env.scene.terrain
     return terrain is not None and terrain.terrain_origins is not None
 
