@@ -1,0 +1,134 @@
+"""Share folders: complete, as small as they can be, and true to plain playback."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.lab import LabCfg, LiveLab
+from manyworlds.lab.robots.policy import PolicyController
+from manyworlds.lab.world.gallery import GALLERY, open_gallery
+from manyworlds.managers import ObservationTermCfg
+from manyworlds.rl import OnnxPolicy
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.share import PageCard, write_folder
+from manyworlds.share.folder import check_replaceable
+from manyworlds.share.sources import driven_world, run_page
+from manyworlds.tasks import load_env_cfg
+from tests.share.folders import driver_of, read_json, world_model
+from tests.share.test_control_graph import COMMANDS, exported, exported_task
+
+CARD = PageCard(title="A page", command="manyworlds share RUN --output page", task="A task")
+
+pytestmark = pytest.mark.usefixtures("no_downloads")
+
+
+@pytest.mark.parametrize(
+    ("task", "variants"),
+    [
+        ("Cartpole-Balance", ()),
+        ("Velocity-Flat-Quadruped", ()),
+        ("Lift-Cube-Arm", ()),
+        ("Push-Variants", ("bar", "star")),
+        pytest.param("Velocity-Flat-Humanoid", (), marks=pytest.mark.slow),
+        pytest.param("Tracking-Flat-Humanoid", (), marks=pytest.mark.slow),
+    ],
+)
+def test_folders_move_as_plain_playback(tmp_path, task, variants):
+    """Run what the folder holds for 200 control steps: the state is that of plain playback."""
+    exported_task(task, tmp_path)
+    cfg = load_env_cfg(task, play=True)
+    run = RunFolder(tmp_path)
+    policies = list(run_page(run, tmp_path / "policy.onnx", cfg, "policy", variants))
+    worlds = [policy.world for policy in policies]
+    folder = write_folder(tmp_path / "page", worlds, policies, CARD)
+    about = read_json(folder)
+    assert [world["name"] for world in about["worlds"]] == [*variants] or len(worlds) == 1
+    for i, shared in enumerate(about["policies"]):
+        model = world_model(folder, shared["world"], tmp_path / f"world{i}")
+        driver = driver_of(folder, model, i)
+        # In the exported scene, whose XML is another one, unless the task has variants.
+        plain_model = model
+        if not variants:
+            plain_model = mujoco.MjModel.from_xml_path(str(tmp_path / "scene" / "scene.xml"))
+        plain = OnnxPolicy(tmp_path / "policy.onnx", plain_model, double=True)
+        for name, values in driver.commands.items():
+            values[:] = plain.commands[name][:] = COMMANDS[name]
+        expected = mujoco.MjData(plain_model)
+        found = mujoco.MjData(model)
+        driver.reset(found, about["worlds"][shared["world"]]["keyframe"])
+        plain.reset(expected)
+        expected.qpos[:], expected.qvel[:] = found.qpos, found.qvel  # a task may have drawn them
+        mujoco.mj_step1(plain_model, expected)
+        for _ in range(200):
+            plain.step(expected)
+            driver.step(found, shared["decimation"])
+        np.testing.assert_allclose(found.qpos, expected.qpos, atol=1e-9)
+        np.testing.assert_allclose(found.qvel, expected.qvel, atol=1e-9)
+
+
+def test_a_folder_has_all_that_the_page_names(tmp_path):
+    """Name every file, keep others out, and replace an earlier page but nothing else."""
+    exported_task("Reach", tmp_path)
+    cfg = load_env_cfg("Reach", play=True)
+    run = RunFolder(tmp_path)
+    policies = []
+    for name in ("first", "second"):
+        policies += run_page(run, tmp_path / "policy.onnx", cfg, name)
+    worlds = [policy.world for policy in policies]
+    folder = write_folder(tmp_path / "page", worlds, policies, CARD)
+    about = read_json(folder)
+    assert len(about["worlds"]) == 1  # both are the same
+    assert [policy["name"] for policy in about["policies"]] == ["first", "second"]
+    assert [policy["world"] for policy in about["policies"]] == [0, 0]
+    named = {about["worlds"][0]["model"], *(policy["file"] for policy in about["policies"])}
+    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert {path for path in there if path.startswith(("worlds/", "policies/"))} == named
+    assert {"index.html", "page/main.js", "vendor/mujoco.js", "LICENSES", "README.md"} <= there
+    [command] = about["commands"]
+    assert command["labels"] == ["x [m]", "y [m]"] and command["high"] == [0.5, 0.5]
+    assert "onnxruntime-web" in (folder / "LICENSES").read_text(encoding="utf-8")
+    assert CARD.command in (folder / "README.md").read_text(encoding="utf-8")
+    assert 'class="embed"' not in (folder / "index.html").read_text(encoding="utf-8")
+    write_folder(folder, worlds[:1], [], CARD, embed=True)
+    assert read_json(folder)["policies"] == []
+    assert 'class="embed"' in (folder / "index.html").read_text(encoding="utf-8")
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="is not an earlier page, it contains .*notes.txt"):
+        check_replaceable(folder)
+
+
+def _riddle(env):
+    return env.scene["cartpole"].data.joint_pos
+
+
+@pytest.mark.slow_on_warp
+def test_nothing_is_written_if_a_term_has_no_form(env_cfg, rl_cfg, tmp_path):
+    """Name the term before any world is built."""
+    env_cfg.observations["actor"].terms["riddle"] = ObservationTermCfg(func=_riddle)
+    with pytest.raises(ValueError, match="'riddle'"):
+        exported(env_cfg, rl_cfg, tmp_path)
+    with pytest.raises(ValueError, match="'riddle' .*ONNX_OBSERVATION_FNS"):
+        list(run_page(RunFolder(tmp_path), tmp_path / "policy.onnx", None, "policy"))
+
+
+def test_a_policy_drives_a_robot_of_another_world(tmp_path):
+    """Walk in a world of the gallery as the lab does, with the gains and timestep of training."""
+    shown = GALLERY["quadruped-to-drive"]
+    assert shown.policy is not None
+    page = driven_world(shown.world(), "walk", shown.policy, shown.robot)
+    folder = write_folder(tmp_path / "page", [page.world], [page], CARD)
+    model = world_model(folder, 0, tmp_path / "world")
+    driver = driver_of(folder, model, 0)
+    driver.commands["twist"][:] = (0.5, 0.0, 0.3)
+    data = mujoco.MjData(model)
+    driver.reset(data, read_json(folder)["worlds"][0]["keyframe"])
+    for _ in range(100):
+        driver.step(data, page.decimation)
+    with open_gallery("quadruped-to-drive", lambda w: LiveLab(w, LabCfg(start_paused=True))) as lab:
+        controller = lab["quadruped"].controller
+        assert isinstance(controller, PolicyController)
+        controller.commands["twist"][:] = (0.5, 0.0, 0.3)
+        lab.step(100 * page.decimation)
+        expected = lab.read(lambda model, data: data.qpos.copy()).result()
+    assert data.qpos[0] > 0.3
+    np.testing.assert_allclose(data.qpos, expected, atol=1e-3)
