@@ -21,6 +21,7 @@ import { loadMujoco, Physics } from "./physics.js";
 import { Player } from "./player.js";
 import { Push } from "./push.js";
 import { Randomization, randomizeStart } from "./randomization.js";
+import { Recording } from "./recording.js";
 import { Scene } from "./scene.js";
 import { makeTerminations } from "./terminations.js";
 
@@ -74,7 +75,8 @@ class App {
     if (world !== this.worldIndex) {
       const physics = await Physics.load(this.mujoco, description.worlds[world]);
       const before = this.physics;
-      const camera = description.worlds[world].camera ?? description.camera;
+      const { camera = description.camera, recording } = description.worlds[world];
+      player.recording = recording ? await Recording.load(recording) : null;
       this.worldIndex = world;
       player.physics = physics;
       physics.reset();
@@ -137,6 +139,16 @@ class App {
     if (reason === null || this.push.active) return;
     this.panel.say(`The episode ended: ${reason}.`);
     this.begin({ random: true });
+  }
+
+  /** Go to a time of the recorded motion [s]. */
+  seek(time) {
+    return this.player.exclusive(() => this.player.recording.seek(time, this.physics));
+  }
+
+  /** Continue the recorded motion with physics. */
+  takeOver() {
+    return this.player.exclusive(() => this.player.takeOver());
   }
 
   toggle() {
