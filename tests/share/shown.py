@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import json
 import shutil
 import threading
@@ -56,6 +57,11 @@ WORLD = """
 """
 """A block with an arm, and actuators without a force, which show what a graph read."""
 
+CLOTH = """
+<flexcomp name="cloth" type="grid" dim="2" count="4 4 1" spacing="0.15 0.15 1" pos="0.7 -0.3 0.6"
+  mass="0.1" radius="0.01" rgba="0.1 0.2 0.9 1"/>
+"""
+
 WEDGE = "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
 RAYS: RaysDescription = {
@@ -66,6 +72,14 @@ RAYS: RaysDescription = {
     "max_distance": 5.0,
     "geom_groups": None,
 }
+
+
+MOTION = np.zeros((4, 15))
+"""Poses of the small world: the block rises and turns its arm, shape [4, nq + nv]."""
+MOTION[:, 2] = 1.0 + 0.1 * np.arange(4)
+MOTION[:, 3] = 1.0
+MOTION[:, 7] = 0.2 * np.arange(4)
+MOTION[:, 8] = 0.5
 
 
 @contextlib.contextmanager
@@ -105,7 +119,8 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
     (folder / "vendor").symlink_to(vendored)
     (folder / "policies").mkdir()
     worlds = []
-    for name, xml in (("block", WORLD), ("heavy block", WORLD.replace('mass="2"', 'mass="4"'))):
+    heavy = WORLD.replace('mass="2"', 'mass="4"').replace("</worldbody>", f"{CLOTH}</worldbody>")
+    for name, xml in (("block", WORLD), ("heavy block", heavy)):
         path = folder / "worlds" / name.replace(" ", "_")
         path.mkdir(parents=True)
         (path / "scene.xml").write_text(xml)
@@ -114,6 +129,10 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
         worlds.append(
             {"name": name, "model": model, "files": ["wedge.obj"], "keyframe": "init_state"}
         )
+    recorded = folder / "worlds" / "block" / "recording.f32.gz"
+    recorded.write_bytes(gzip.compress(MOTION.astype("<f4").tobytes()))
+    motion = {"file": "worlds/block/recording.f32.gz", "period": 0.02, "columns": 15}
+    worlds.append(worlds[0] | {"name": "recorded block", "recording": motion})
     double, integer = TensorProto.DOUBLE, TensorProto.INT64
     node = helper.make_node
     graph(  # ctrl[0] = command + 0.01 * number of calls before
@@ -125,7 +144,11 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
             node("Add", ["part", "wanted"], ["ctrl"]),
             node("Add", ["count", "one"], ["next"]),
         ],
-        [("count", integer, [1, 1]), ("command", TensorProto.FLOAT, [1, 1])],
+        [
+            ("count", integer, [1, 1]),
+            ("command", TensorProto.FLOAT, [1, 1]),
+            ("goal", TensorProto.FLOAT, [1, 2]),
+        ],
         [("ctrl", double, [1, 1]), ("next", integer, [1, 1])],
         {"hundredth": [[0.01]], "one": np.array([[1]])},
     )
@@ -176,6 +199,7 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
                 "inputs": [
                     memory | {"name": "count", "start": [[2]], "dtype": "int64"},
                     {"name": "command", "kind": "command", "command": "arm", "size": 1},
+                    {"name": "goal", "kind": "command", "command": "goal", "size": 2},
                 ],
                 "outputs": [
                     ctrl | {"indices": [0]},
@@ -213,7 +237,16 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
                 "start": [0.25],
                 "keys": {"KeyA": [0, 1], "KeyD": [0, -1]},
                 "kind": "numbers",
-            }
+            },
+            {
+                "name": "goal",
+                "labels": ["x [m]", "y [m]"],
+                "low": [-2.0, -2.0],
+                "high": [2.0, 2.0],
+                "start": [-0.6, 0.2],
+                "keys": None,
+                "kind": "numbers",
+            },
         ],
         "randomization": [
             {

@@ -16,7 +16,7 @@ from PIL import Image
 
 from manyworlds.rl.plain_rays import height_scan
 from tests.browser import FEW_PICTURES
-from tests.share.shown import RAYS, WEDGE, WORLD, serve, write_small_folder
+from tests.share.shown import MOTION, RAYS, WEDGE, WORLD, serve, write_small_folder
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +71,18 @@ def wait_until_drawn(page: Any) -> None:
     page.evaluate(f"(async () => {{ {3 * picture} await manyworlds.state(); }})()")
 
 
+def picture_of(page: Any) -> np.ndarray:
+    """Return what the page shows, shape [height, width, 3]."""
+    return np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB"), int)
+
+
+def share_of(pixels: np.ndarray, *, blue: bool) -> float:
+    """Return the share of the picture that is strongly red, or blue, without its controls."""
+    red_part, green_part, blue_part = np.moveaxis(pixels[:540, :600], 2, 0)
+    strong, weak = (blue_part, red_part) if blue else (red_part, blue_part)
+    return float(((strong > 90) & (strong > 2 * weak) & (strong > 2 * green_part)).mean())
+
+
 def python_world() -> tuple[mujoco.MjModel, mujoco.MjData]:
     """The small world in Python, at its start."""
     model = mujoco.MjModel.from_xml_string(WORLD, {"wedge.obj": WEDGE.encode()})
@@ -98,6 +110,7 @@ def test_control_periods_are_those_of_plain_playback(page):
 def test_graphs_may_run_in_each_physics_step(page):
     """Tell a graph of actuator laws when a control period begins."""
     page.evaluate("manyworlds.choose({policy: 1})")
+    page.evaluate("manyworlds.reset()")
     for _ in range(2):
         assert step(page, 1)["ctrl"][0] == pytest.approx(0.3)
 
@@ -109,6 +122,7 @@ def test_velocities_and_rays_are_those_of_python(page):
     site = mujoco.mjtObj.mjOBJ_SITE
     mujoco.mj_objectVelocity(model, data, site, model.site("nose").id, velocity, 1)
     page.evaluate("manyworlds.choose({policy: 2})")
+    page.evaluate("manyworlds.reset()")
     ctrl = step(page, 1)["ctrl"]
     np.testing.assert_allclose(ctrl[:3], velocity[3:], atol=1e-12)
     # Rays are directed: `height_scan` knows the heights of hits, which follow from distances.
@@ -139,6 +153,15 @@ def test_time_goes_on_pauses_and_steps(page):
     page.wait_for_function("manyworlds.state().then(state => state.time === 0)")
     page.locator("[aria-pressed=true]").get_by_text(".25\u00d7").wait_for()
     page.get_by_title("Speed 1 times").click()
+
+
+def test_a_reset_moves_joints_a_little(page):
+    """Start beside the exact start by the button, so that a symmetric policy knows which leg."""
+    exact = page.evaluate("manyworlds.state()")["qpos"]
+    page.get_by_role("button", name="Reset (R)").click()
+    near = page.evaluate("manyworlds.state()")["qpos"]
+    assert near[:7] == exact[:7]
+    assert 0.0 < abs(near[7] - exact[7]) <= 0.005
 
 
 def test_keys_drive_while_they_are_held(page):
@@ -182,6 +205,23 @@ def test_the_mouse_pushes_bodies(page):
     np.testing.assert_array_equal(step(page, 10)["qpos"], free)
 
 
+def test_goals_are_dragged(page):
+    """Drag the ball of a command that names a point; its sliders follow."""
+    wait_until_drawn(page)
+    x, y = page.evaluate("manyworlds.screenOf([-0.6, 0.2, 0.035])")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    x, y = page.evaluate("manyworlds.screenOf([0.4, -0.3, 0.035])")
+    page.mouse.move(x, y, steps=3)
+    page.mouse.up()
+    wait_until_drawn(page)
+    sliders = [page.get_by_role("slider", name=f"{axis} [m]").input_value() for axis in "xy"]
+    np.testing.assert_allclose(np.array(sliders, float), [0.4, -0.3], atol=0.03)
+    page.get_by_role("button", name="Reset command").click()
+    wait_until_drawn(page)
+    assert float(page.get_by_role("slider", name="y [m]").input_value()) == pytest.approx(0.2)
+
+
 def test_random_values_are_drawn_anew_and_taken_back(page):
     """Draw masses from the task's range by a button, show them, and restore the compiled ones."""
     compiled = step(page, 20)["qpos"]
@@ -202,12 +242,16 @@ def test_random_values_are_drawn_anew_and_taken_back(page):
 
 
 def test_worlds_and_policies_are_chosen(page):
-    """Show another variant of a world, in which the policy goes on."""
+    """Show another variant of a world, with a flex, in which the policy goes on."""
     light = step(page, 20)["qpos"]
     page.get_by_role("combobox", name="World").select_option("heavy block")
     page.wait_for_function("document.querySelector('#heading p').textContent.includes('heavy')")
+    page.evaluate("manyworlds.reset()")
+    wait_until_drawn(page)
+    assert 0.002 < share_of(picture_of(page), blue=True) < 0.2
     heavy = step(page, 20)["qpos"]
-    assert np.abs(np.subtract(heavy, light)).max() > 1e-4
+    assert len(heavy) > len(light)
+    assert np.abs(np.subtract(heavy[:8], light)).max() > 1e-4
 
 
 def test_the_card_says_what_was_trained(page):
@@ -229,17 +273,9 @@ def test_wrong_commands_are_refused(page):
 def test_geoms_are_drawn(page):
     """Draw the block in its color, on the floor."""
     wait_until_drawn(page)
-    page.evaluate(
-        "document.querySelectorAll('aside, header, #bar, #message').forEach(e => e.remove())"
-    )
-    picture = page.screenshot()
-    page.reload()
-    page.evaluate("manyworlds.ready")
-    page.evaluate("manyworlds.pause()")
-    pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"), int)
-    red = (pixels[..., 0] > 120) & (pixels[..., 1] < 80) & (pixels[..., 2] < 80)
-    assert 0.002 < red.mean() < 0.3
-    floor = pixels[-40:].reshape(-1, 3)
+    pixels = picture_of(page)
+    assert 0.002 < share_of(pixels, blue=False) < 0.3
+    floor = pixels[300:400, :100].reshape(-1, 3)
     assert floor.mean() > 100
     assert len(np.unique(floor, axis=0)) > 20
 
@@ -284,3 +320,26 @@ def test_what_cannot_be_shown_is_said(chromium, folder, change, part):
         page.locator("#failure").wait_for()
     assert part in page.locator("#failure").inner_text()
     page.close()
+
+
+def test_a_recorded_motion_plays_until_physics_takes_over(page):
+    """Show poses at their times in a loop, and let physics continue from the one that is shown."""
+    page.evaluate("manyworlds.choose({world: 2, policy: 0})")
+    np.testing.assert_allclose(page.evaluate("manyworlds.state()")["qpos"], MOTION[0, :8])
+    state = step(page, 2)
+    np.testing.assert_allclose(state["qpos"], MOTION[2, :8], rtol=1e-6)
+    np.testing.assert_allclose(state["qvel"], MOTION[2, 8:], rtol=1e-6)
+    assert state["time"] == pytest.approx(0.04)
+    np.testing.assert_allclose(step(page, 3)["qpos"], MOTION[1, :8], rtol=1e-6)  # it began again
+    page.get_by_role("button", name="Continue from here").click()
+    model, data = python_world()
+    data.qpos[:] = MOTION[1, :8].astype(np.float32)
+    data.qvel[:] = MOTION[1, 8:].astype(np.float32)
+    mujoco.mj_step1(model, data)
+    data.ctrl[0] = 0.25 + 0.01 * 2
+    for _ in range(4):
+        mujoco.mj_step(model, data)
+    state = step(page, 1)
+    np.testing.assert_allclose(state["qpos"], data.qpos, atol=1e-6)
+    page.evaluate("manyworlds.choose({world: 0, policy: 0})")
+    assert page.get_by_role("button", name="Continue from here").count() == 0

@@ -22,8 +22,8 @@ export class Camera {
     /** Body that the camera follows, or -1. */
     this.body = -1;
     this.following = true;
-    /** Width of the picture that controls cover at its right [px]. */
-    this.covered = 0;
+    /** Parts of the picture that controls cover, at its right and bottom [px]. */
+    this.covered = [0, 0];
     /** Positions of the pointers that move the camera, by id. */
     this.pointers = new Map();
     element.addEventListener("wheel", event => this.wheel(event), { passive: false });
@@ -99,7 +99,8 @@ export class Camera {
     this.camera.aspect = width / height;
     this.camera.near = 0.01 * this.distance;
     this.camera.far = 60 * this.distance + 60 * this.extent;
-    this.camera.setViewOffset(width, height, this.covered / 2, 0, width, height);
+    const [right, bottom] = this.covered;
+    this.camera.setViewOffset(width, height, right / 2, bottom / 2, width, height);
     this.camera.updateMatrixWorld();
     return this.camera;
   }
@@ -112,6 +113,13 @@ export class Camera {
     const far = new THREE.Vector3(x, y, 0.5).unproject(this.camera);
     const origin = this.camera.position.clone();
     return { origin, direction: far.sub(origin).normalize() };
+  }
+
+  /** Return where a point of the world was in the last picture [px]. */
+  screenOf(point) {
+    const box = this.element.getBoundingClientRect();
+    const { x, y } = new THREE.Vector3(...point).project(this.camera);
+    return [box.left + (x + 1) / 2 * box.width, box.top + (1 - y) / 2 * box.height];
   }
 
   /** Begin to move the camera with a pointer. */

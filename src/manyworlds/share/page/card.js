@@ -11,13 +11,14 @@ function show(value) {
   return String(value);
 }
 
-/** Make the sentences about the physics of this page and that of training. */
-function aboutVersions({ trained_with: trained, difference }, here) {
-  if (!trained || trained === here) return `MuJoCo ${here}, as in training.`;
-  const sentence = `Physics here is MuJoCo ${here}, in the browser; training used MuJoCo `
-    + `${trained}, so motions can differ.`;
-  if (!difference) return sentence;
-  return `${sentence} ${difference}`;
+/** Make the sentences about the physics of this page and that in Python. */
+function aboutVersions({ mujoco, policies }, here) {
+  const { trained_with: python, difference } = mujoco ?? {};
+  if (!python || python === here) return `Physics is MuJoCo ${here}, as in Python.`;
+  const other = policies.length ? "training used" : "the world was written with";
+  const sentence = `Physics here is MuJoCo ${here}, in the browser; ${other} MuJoCo ${python}, `
+    + "so motions can differ.";
+  return difference ? `${sentence} ${difference}` : sentence;
 }
 
 /**
@@ -25,7 +26,7 @@ function aboutVersions({ trained_with: trained, difference }, here) {
  * @param {string} version version of MuJoCo on this page
  */
 export function makeCard(description, version) {
-  const { card, mujoco } = description;
+  const { card } = description;
   const rows = [];
   const task = card?.task ?? description.task;
   if (task) rows.push(...row("Task", task));
@@ -34,8 +35,8 @@ export function makeCard(description, version) {
   for (const [title, value] of Object.entries(card?.evaluation ?? {})) {
     rows.push(...row(title, show(value)));
   }
-  rows.push(...row("Physics", aboutVersions(mujoco ?? {}, version)));
-  const parts = [make("h2", {}, "About"), make("dl", {}, ...rows)];
+  const parts = [make("h2", {}, "About"), make("dl", {}, ...rows),
+    make("p.hint", {}, aboutVersions(description, version))];
   if (card?.command) {
     const copy = make("button", { type: "button", onclick: async () => {
       await navigator.clipboard.writeText(card.command);

@@ -19,6 +19,8 @@ export class Commands {
     this.chosen = new Map();
     /** What policies read, by command. */
     this.values = new Map();
+    /** Commands that the present policy reads. */
+    this.active = descriptions;
     this.keys = new Set();
     /** Position of the pads on the screen by component, from -1 to 1. */
     this.pads = new Map();
@@ -30,12 +32,22 @@ export class Commands {
 
   /** The command that keys, pads and gamepads drive, if there is one. */
   get driven() {
-    return this.descriptions.find(command => Object.keys(keysOf(command)).length);
+    return this.active.find(command => Object.keys(keysOf(command)).length);
   }
 
   /** Whether a key drives. */
   drives(code) {
     return this.driven !== undefined && code in keysOf(this.driven);
+  }
+
+  /** Offer the commands that a policy of world.json reads; none without a policy. */
+  use(policy) {
+    const inputs = policy?.inputs ?? [];
+    const names = inputs.filter(({ kind }) => kind === "command").map(({ command }) => command);
+    this.active = this.descriptions.filter(({ name }) => names.includes(name));
+    this.keys.clear();
+    this.pads.clear();
+    this.update();
   }
 
   /** Set the values that a command has while nothing is held. */

@@ -5,7 +5,7 @@ import { make } from "./dom.js";
 /** Whether a key was typed into a field or onto a button. */
 function isTyped(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return true;
-  return event.target.closest?.("input, select, textarea, button, summary") !== null
+  return event.target.closest?.("input, select, textarea, button, summary")
     && (event.code === "Space" || event.code === "Enter" || event.code.startsWith("Arrow"));
 }
 
@@ -30,23 +30,33 @@ export function listenToKeys(commands, actions) {
   window.addEventListener("blur", () => commands()?.keys.clear());
 }
 
-/** Let pointers push bodies, and move the camera everywhere else. */
-export function listenToPointers(canvas, camera, push, exclusive) {
+/** Let pointers drag goals, push bodies, and move the camera everywhere else. */
+export function listenToPointers(canvas, camera, goals, push, exclusive) {
   canvas.addEventListener("pointerdown", event => {
     canvas.focus({ preventScroll: true });
     const pushes = event.button === 0 && !event.shiftKey && push.physics
       && camera.pointers.size === 0 && !push.active;
     camera.grab(event);
     if (!pushes) return;
+    if (goals.begin(event)) {
+      camera.pointers.delete(event.pointerId);
+      return;
+    }
     exclusive(() => {
       if (camera.pointers.has(event.pointerId) && push.begin(event)) {
         camera.pointers.delete(event.pointerId);
       }
     });
   });
-  canvas.addEventListener("pointermove", event => push.active && push.move(event));
+  canvas.addEventListener("pointermove", event => {
+    goals.move(event);
+    if (push.active) push.move(event);
+  });
   for (const type of ["pointerup", "pointercancel", "lostpointercapture"]) {
-    canvas.addEventListener(type, event => exclusive(() => push.active && push.end(event)));
+    canvas.addEventListener(type, event => {
+      goals.end(event);
+      exclusive(() => push.active && push.end(event));
+    });
   }
 }
 

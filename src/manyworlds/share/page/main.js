@@ -7,25 +7,32 @@
 //   setCommand(name, values)  set what a command has while nothing is held
 //   stepControl(n)            pause, advance by n control periods without drawing; state()
 //   state()                   time, qpos, qvel and ctrl, as plain arrays
-//   choose({world, policy})   show another world, or another policy of the world, by index
+//   screenOf(point)           where a point of the world is on the screen, [x, y] in pixels
+//   choose({world, policy})   show another world, or another policy of the world, by index, at a
+//                             start as the button Reset draws it
 // All functions return promises.
+//
+// In the address, ?embed shows few controls, ?full all of them, and ?world=2 the third world first.
 
 import { Camera } from "./camera.js";
 import { Commands } from "./commands.js";
 import { loadOnnxRuntime, Policy } from "./control.js";
 import { make } from "./dom.js";
 import { fetchJson } from "./files.js";
+import { Goals } from "./goals.js";
 import { listenToKeys, listenToPointers, makePads } from "./input.js";
 import { Panel } from "./panel.js";
 import { loadMujoco, Physics } from "./physics.js";
 import { Player } from "./player.js";
 import { Push } from "./push.js";
-import { Randomization, randomizeStart } from "./randomization.js";
+import { nudgeStart, Randomization, randomizeStart } from "./randomization.js";
 import { Recording } from "./recording.js";
 import { Scene } from "./scene.js";
 import { makeTerminations } from "./terminations.js";
 
 const VERSION = 1;  // of world.json
+
+const asked = new URLSearchParams(location.search);
 
 class App {
   constructor(description, mujoco, ort) {
@@ -41,10 +48,11 @@ class App {
     this.commands = new Commands(description.commands ?? []);
     this.worldIndex = -1;
     this.policyIndex = 0;
+    this.goals = new Goals(this.commands, this.camera, this.scene.scene);
     this.panel = new Panel(description, this, document.documentElement.matches(".embed"));
-    const pads = makePads(this.commands);
-    if (pads) document.body.append(pads);
-    listenToPointers(canvas, this.camera, this.push, call => this.player.exclusive(call));
+    this.pads = null;
+    const exclusive = call => this.player.exclusive(call);
+    listenToPointers(canvas, this.camera, this.goals, this.push, exclusive);
     listenToKeys(() => this.commands, {
       Space: () => this.toggle(),
       Period: () => this.stepOnce(),
@@ -97,7 +105,12 @@ class App {
       this.policyIndex = policy;
     }
     player.commands = this.commands.values;
-    this.begin({ random: false });
+    this.commands.use(this.policies[this.policyIndex]);
+    this.goals.build();
+    this.pads?.remove();
+    this.pads = makePads(this.commands);
+    if (this.pads) document.body.append(this.pads);
+    this.begin({ random: true });
     this.panel.build();
   }
 
@@ -109,13 +122,17 @@ class App {
 
   /** Start an episode, where the task varies the start. */
   restart() {
+    this.panel.hush();
     return this.player.exclusive(() => this.begin({ random: true }));
   }
 
   begin({ random }) {
     this.push.end();
     this.player.begin();
-    if (random) randomizeStart(this.physics, this.description.reset?.ranges ?? []);
+    if (this.player.recording) random = false;
+    const reset = this.description.worlds[this.worldIndex].reset ?? this.description.reset;
+    if (random) randomizeStart(this.physics, reset?.ranges ?? []);
+    if (random && this.player.policy) nudgeStart(this.physics);
     this.scene.drawn = null;
   }
 
@@ -183,7 +200,7 @@ class App {
       await this.player.exclusive(() => {
         this.camera.follow((now - last) / 1000);
         this.scene.showSpring(this.push.ends);
-        this.scene.draw(this.camera);
+        this.scene.draw(this.camera, this.goals.update());
         this.panel.refresh();
       });
       last = now;
@@ -235,13 +252,12 @@ async function start() {
   const needsPolicies = description.policies.length > 0;
   const [mujoco, ort] = await Promise.all([loadMujoco(), needsPolicies ? loadOnnxRuntime() : null]);
   const app = new App(description, mujoco, ort);
-  await app.choose({ world: 0, policy: 0 });
+  await app.choose({ world: Number(asked.get("world") ?? 0), policy: 0 });
   document.getElementById("loading").remove();
   app.run().catch(error => app.fail(error));
   return app;
 }
 
-const asked = new URLSearchParams(location.search);
 if (asked.has("embed")) document.documentElement.classList.add("embed");
 if (asked.has("full")) document.documentElement.classList.remove("embed");
 const starting = start();
@@ -266,6 +282,7 @@ window.manyworlds = {
     const app = await starting;
     return app.player.exclusive(() => app.state());
   },
+  screenOf: async point => (await starting).camera.screenOf(point),
   choose: async choice => (await starting).choose(choice),
 };
 starting.catch(showFailure);

@@ -96,10 +96,10 @@ export class Panel {
 
   /** Center the picture, and the bar, in the part that the panel leaves free. */
   makeRoom() {
-    const beside = this.panel.offsetWidth < 0.5 * window.innerWidth;
-    const covered = beside ? this.panel.offsetWidth : 0;
-    this.app.camera.covered = covered;
-    document.documentElement.style.setProperty("--covered", `${covered}px`);
+    const { offsetWidth: width, offsetHeight: height } = this.panel;
+    const beside = width < 0.5 * window.innerWidth;
+    this.app.camera.covered = beside ? [width, 0] : [0, height];
+    document.documentElement.style.setProperty("--covered", `${beside ? width : 0}px`);
   }
 
   makeBar(embedded) {
@@ -164,7 +164,7 @@ export class Panel {
     const { commands } = this.app;
     this.sliders = [];
     const rows = [];
-    for (const command of commands.descriptions) {
+    for (const command of commands.active) {
       command.start.forEach((value, i) => {
         if (command.low[i] === command.high[i]) return;
         const label = command.labels[i] ?? `${command.name} ${i + 1}`;
@@ -254,13 +254,18 @@ export class Panel {
     });
   }
 
+  /** Hide the sentence that is shown. */
+  hush() {
+    this.message.hidden = true;
+  }
+
   /** Show a sentence for a while, or until another comes. */
   say(text, { error = false } = {}) {
     clearTimeout(this.timer);
     this.message.textContent = text;
     this.message.classList.toggle("error", error);
     this.message.hidden = false;
-    if (!error) this.timer = setTimeout(() => { this.message.hidden = true; }, 3500);
+    if (!error) this.timer = setTimeout(() => this.hush(), 3500);
   }
 }
 

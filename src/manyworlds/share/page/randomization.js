@@ -1,5 +1,7 @@
 // Random values of the model and of the start, from the ranges of the task.
 
+const NUDGE = 0.005;  // of joints at a start [rad or m]
+
 /** Fields of MjModel with the number of their rows, by the first part of a field's name. */
 const ROWS = { body: "nbody", geom: "ngeom", site: "nsite", jnt: "njnt", dof: "nv",
   actuator: "nu", tendon: "ntendon", pair: "npair", mat: "nmat", light: "nlight", cam: "ncam",
@@ -145,6 +147,23 @@ export function randomizeStart(physics, ranges) {
       const start = Array.from(qpos.slice(address + 3, address + 7));
       qpos.set(multiply(fromAngles(offsets.slice(3)), start), address + 3);
     }
+  }
+  physics.refresh();
+}
+
+/**
+ * Move hinges and slides a little from their start.
+ *
+ * A policy that is mirror-symmetric hops in place from a symmetric start, since nothing tells it
+ * which leg goes first; float64 leaves no rounding that would.
+ */
+export function nudgeStart(physics) {
+  const { model, mujoco } = physics;
+  const { mjJNT_HINGE: hinge, mjJNT_SLIDE: slide } = mujoco.mjtJoint;
+  const qpos = physics.field("qpos");
+  for (let joint = 0; joint < model.njnt; joint++) {
+    if (![hinge.value, slide.value].includes(model.jnt_type[joint])) continue;
+    qpos[model.jnt_qposadr[joint]] += uniform(-NUDGE, NUDGE);
   }
   physics.refresh();
 }

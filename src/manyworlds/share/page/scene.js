@@ -1,6 +1,7 @@
 // The picture of a world: its geoms in three.js, light, shadow, sky.
 
 import * as THREE from "../vendor/three.module.js";
+import { makeDeformables } from "./deformables.js";
 import { colorOf, makeMaterial } from "./materials.js";
 import { formOf } from "./shapes.js";
 
@@ -34,6 +35,7 @@ export class Scene {
     this.scene.add(this.spring);
     /** Groups of geoms that share form and material. */
     this.batches = [];
+    this.deformables = [];
     this.physics = null;
     /** What the last picture showed; null to draw again. */
     this.drawn = null;
@@ -85,6 +87,8 @@ export class Scene {
       if (!geometries.has(key)) geometries.set(key, make());
       this.addBatch(part, geometries.get(key));
     }
+    this.deformables = makeDeformables(physics, SHOWN_GROUPS);
+    for (const { object } of this.deformables) this.root.add(object);
     this.update(true);
     this.drawn = null;
   }
@@ -129,6 +133,7 @@ export class Scene {
       });
       mesh.instanceMatrix.needsUpdate = true;
     }
+    for (const deformable of this.deformables) deformable.update(this.physics);
   }
 
   /** Show the spring that pushes a body, from a point to another; null hides it. */
@@ -145,11 +150,12 @@ export class Scene {
     this.spring.userData.resize(this.extent);
   }
 
-  /** Draw what a camera sees, unless it is what was drawn last. */
-  draw(camera) {
+  /** Draw what a camera sees, unless it was drawn last; `marks` tells of other changes. */
+  draw(camera, marks) {
     const { width, height } = this.canvas.getBoundingClientRect();
-    const seen = [this.physics.time, this.spring.visible, width, height, window.devicePixelRatio,
-      camera.covered, camera.distance, camera.azimuth, camera.elevation, ...camera.lookat].join();
+    const { covered, distance, azimuth, elevation, lookat } = camera;
+    const seen = [this.physics.time, this.spring.visible, marks, width, height,
+      window.devicePixelRatio, ...covered, distance, azimuth, elevation, ...lookat].join();
     if (seen === this.drawn && !this.spring.visible) return;
     this.drawn = seen;
     this.update();
@@ -195,6 +201,11 @@ export class Scene {
       mesh.dispose();
     }
     this.batches = [];
+    for (const deformable of this.deformables) {
+      this.root.remove(deformable.object);
+      deformable.dispose();
+    }
+    this.deformables = [];
   }
 }
 
