@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import json
 import shutil
 import threading
@@ -73,6 +74,14 @@ RAYS: RaysDescription = {
 }
 
 
+MOTION = np.zeros((4, 15))
+"""Poses of the small world: the block rises and turns its arm, shape [4, nq + nv]."""
+MOTION[:, 2] = 1.0 + 0.1 * np.arange(4)
+MOTION[:, 3] = 1.0
+MOTION[:, 7] = 0.2 * np.arange(4)
+MOTION[:, 8] = 0.5
+
+
 @contextlib.contextmanager
 def serve(folder: Path) -> Iterator[str]:
     """Serve a folder as any static host does; yield its address."""
@@ -120,6 +129,10 @@ def write_small_folder(folder: Path, vendored: Path) -> dict[str, Any]:
         worlds.append(
             {"name": name, "model": model, "files": ["wedge.obj"], "keyframe": "init_state"}
         )
+    recorded = folder / "worlds" / "block" / "recording.f32.gz"
+    recorded.write_bytes(gzip.compress(MOTION.astype("<f4").tobytes()))
+    motion = {"file": "worlds/block/recording.f32.gz", "period": 0.02, "columns": 15}
+    worlds.append(worlds[0] | {"name": "recorded block", "recording": motion})
     double, integer = TensorProto.DOUBLE, TensorProto.INT64
     node = helper.make_node
     graph(  # ctrl[0] = command + 0.01 * number of calls before

@@ -1,10 +1,12 @@
 """Share folders: complete, as small as they can be, and true to plain playback."""
 
+import gzip
+
 import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab import LabCfg, LiveLab
+from manyworlds.lab import LabCfg, LiveLab, world_from_spec
 from manyworlds.lab.robots.policy import PolicyController
 from manyworlds.lab.world.gallery import GALLERY, open_gallery
 from manyworlds.managers import ObservationTermCfg
@@ -12,7 +14,7 @@ from manyworlds.rl import OnnxPolicy
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.share import PageCard, write_folder
 from manyworlds.share.folder import check_replaceable
-from manyworlds.share.sources import driven_world, run_page
+from manyworlds.share.sources import driven_world, page_world, recorded_motion, run_page
 from manyworlds.tasks import load_env_cfg
 from tests.share.folders import driver_of, read_json, world_model
 from tests.share.test_control_graph import COMMANDS, exported, exported_task
@@ -132,3 +134,37 @@ def test_a_policy_drives_a_robot_of_another_world(tmp_path):
         expected = lab.read(lambda model, data: data.qpos.copy()).result()
     assert data.qpos[0] > 0.3
     np.testing.assert_allclose(data.qpos, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".csv"])
+def test_a_recording_becomes_a_motion(tmp_path, suffix):
+    """Take poses of a recorded joint at equal times; say when the world has none of the joints."""
+    spec = mujoco.MjSpec()
+    body = spec.worldbody.add_body(name="ball", pos=(0, 0, 1))
+    body.add_freejoint(name="fall")
+    body.add_geom(size=(0.1, 0, 0))
+    world = world_from_spec(spec)
+    with LiveLab(world, LabCfg(start_paused=True)) as lab:
+        lab.recorder.folder = tmp_path
+        lab.recorder.start()
+        lab.step(100)
+        lab.recorder.stop()
+        path = lab.recorder.save(f"take{suffix}")
+    motion = recorded_motion(path, world.model)
+    assert motion.rows.shape == (len(motion.rows), 13) and motion.period == 0.02
+    last = motion.rows[-1, 2]
+    assert motion.rows[0, 2] == pytest.approx(1.0, abs=1e-3)
+    assert 0.5 < last < 0.95  # it falls for about 0.2 s
+    assert (np.diff(motion.rows[:, 2]) < 0.0).all()
+    page = page_world(world, "ball")
+    page.motion = motion
+    about = read_json(write_folder(tmp_path / "page", [page], [], CARD))
+    recording = about["worlds"][0]["recording"]
+    packed = (tmp_path / "page" / recording["file"]).read_bytes()
+    values = np.frombuffer(gzip.decompress(packed), "<f4")
+    np.testing.assert_allclose(values.reshape(-1, recording["columns"]), motion.rows, rtol=1e-6)
+    other = mujoco.MjSpec()
+    other.worldbody.add_body(name="box").add_freejoint(name="box")
+    other.bodies[1].add_geom(size=(0.1, 0, 0))
+    with pytest.raises(ValueError, match="has the joints fall, of which the world has none"):
+        recorded_motion(path, other.compile())

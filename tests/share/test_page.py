@@ -16,7 +16,7 @@ from PIL import Image
 
 from manyworlds.rl.plain_rays import height_scan
 from tests.browser import FEW_PICTURES
-from tests.share.shown import RAYS, WEDGE, WORLD, serve, write_small_folder
+from tests.share.shown import MOTION, RAYS, WEDGE, WORLD, serve, write_small_folder
 
 pytestmark = pytest.mark.slow
 
@@ -320,3 +320,26 @@ def test_what_cannot_be_shown_is_said(chromium, folder, change, part):
         page.locator("#failure").wait_for()
     assert part in page.locator("#failure").inner_text()
     page.close()
+
+
+def test_a_recorded_motion_plays_until_physics_takes_over(page):
+    """Show poses at their times in a loop, and let physics continue from the one that is shown."""
+    page.evaluate("manyworlds.choose({world: 2, policy: 0})")
+    np.testing.assert_allclose(page.evaluate("manyworlds.state()")["qpos"], MOTION[0, :8])
+    state = step(page, 2)
+    np.testing.assert_allclose(state["qpos"], MOTION[2, :8], rtol=1e-6)
+    np.testing.assert_allclose(state["qvel"], MOTION[2, 8:], rtol=1e-6)
+    assert state["time"] == pytest.approx(0.04)
+    np.testing.assert_allclose(step(page, 3)["qpos"], MOTION[1, :8], rtol=1e-6)  # it began again
+    page.get_by_role("button", name="Continue from here").click()
+    model, data = python_world()
+    data.qpos[:] = MOTION[1, :8].astype(np.float32)
+    data.qvel[:] = MOTION[1, 8:].astype(np.float32)
+    mujoco.mj_step1(model, data)
+    data.ctrl[0] = 0.25 + 0.01 * 2
+    for _ in range(4):
+        mujoco.mj_step(model, data)
+    state = step(page, 1)
+    np.testing.assert_allclose(state["qpos"], data.qpos, atol=1e-6)
+    page.evaluate("manyworlds.choose({world: 0, policy: 0})")
+    assert page.get_by_role("button", name="Continue from here").count() == 0

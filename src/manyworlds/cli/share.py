@@ -46,6 +46,8 @@ class ShareOptions:
     policy: Path | None = None
     """ONNX file or checkpoint of a policy that controls the robot of a model file or of a world of
     the gallery."""
+    recording: Path | None = None
+    """Recording of the lab (MCAP, CSV or JSON) that the page plays in the world of the target."""
     variants: str = ""
     """Variants to show, such as box,T; empty for all."""
     embed: bool = False
@@ -83,6 +85,7 @@ def write_page(options: ShareOptions, command: str, evaluations: dict[Path, Eval
     """
     from manyworlds.cli.lab import LabOptions, find_target
     from manyworlds.share.folder import LIMIT_MB, check_replaceable, folder_size, write_folder
+    from manyworlds.share.sources import recorded_motion
     from manyworlds.share.vendor import vendor_files
     from manyworlds.utils.files import check_writable
 
@@ -106,6 +109,9 @@ def write_page(options: ShareOptions, command: str, evaluations: dict[Path, Eval
             folder = Path(scratch, str(number))
             folder.mkdir()
             _add_target(target, lab, options, folder, worlds, policies)
+    if options.recording is not None:
+        for world in worlds:
+            world.motion = recorded_motion(options.recording, world.model)
     found = [target for target, _ in targets]
     card = _card(options, found, command)
     card.evaluation = _evaluation(found, options, evaluations)

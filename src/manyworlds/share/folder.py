@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -12,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 
 import mujoco
+import numpy as np
 
 from manyworlds.rl.onnx_policy import OnnxPolicy
 from manyworlds.share.control_graph import ControlGraph, GraphInterface
@@ -44,6 +46,16 @@ _OURS = {
 
 
 @dataclass
+class RecordedMotion:
+    """Poses of a world at equal times."""
+
+    rows: np.ndarray
+    """qpos and qvel, shape [n, nq + nv]."""
+    period: float
+    """Time between two rows [s]."""
+
+
+@dataclass
 class PageWorld:
     """A world that the page shows."""
 
@@ -54,6 +66,8 @@ class PageWorld:
     """Compiled from the files."""
     keyframe: str | None
     facts: WorldFacts = field(default_factory=WorldFacts)
+    motion: RecordedMotion | None = None
+    """Motion that the page plays at first; None lets physics run."""
 
 
 @dataclass
@@ -237,7 +251,15 @@ def _add_world(world: PageWorld, folder: str, files: dict[str, bytes]) -> dict[s
     """Add the files of a world; return its entry in `world.json`."""
     own = compressed(world.files)
     files |= {f"{folder}/{name}": content for name, content in own.items()}
+    recording: dict[str, object] = {}
+    if world.motion is not None:
+        path = f"{folder}/recording.f32.gz"
+        rows = world.motion.rows.astype("<f4")
+        files[path] = gzip.compress(rows.tobytes(), mtime=0)
+        about = {"file": path, "period": world.motion.period, "columns": rows.shape[1]}
+        recording["recording"] = about
     return {
+        **recording,
         "name": world.name,
         "model": f"{folder}/{SCENE}",
         "files": [name for name in own if name != SCENE],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +16,7 @@ import numpy as np
 from manyworlds.entity import VariantEntityCfg
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab import LabCfg, LiveLab
+from manyworlds.lab.recording.reading import load_recording
 from manyworlds.lab.robots.policy import exported
 from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.world.world import World, world_from_file
@@ -27,7 +29,7 @@ from manyworlds.rl.policy_description import (
 )
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.share.control_graph import check_forms
-from manyworlds.share.folder import PagePolicy, PageWorld
+from manyworlds.share.folder import PagePolicy, PageWorld, RecordedMotion
 from manyworlds.share.scene_files import check_same_motion, compile_files, page_files
 from manyworlds.share.task_facts import CommandFacts, WorldFacts, command_facts, world_facts
 from manyworlds.share.values import Graph
@@ -46,6 +48,8 @@ _CAMERA: dict[str, object] = {
     "elevation": -18.0,
 }
 """Camera that follows a robot from behind and above."""
+_MOTION_PERIOD = 0.02
+"""Time between two poses of a recorded motion on a page [s]."""
 _OF_ZERO = {"inputs": {}, "recurrent": False}
 """Description of a network that observes nothing."""
 
@@ -72,6 +76,45 @@ def page_world(world: World, name: str, facts: WorldFacts | None = None) -> Page
     written = compile_files(files)
     check_same_motion(model, written, keyframe)
     return PageWorld(name, files, written, keyframe, facts or {})
+
+
+def recorded_motion(path: Path, model: mujoco.MjModel) -> RecordedMotion:
+    """Read a recording of the lab as the motion of a world; other joints keep their start.
+
+    Args:
+        path: an MCAP, CSV or JSON file that `lab` has recorded.
+        model: model of the world.
+
+    Raises:
+        ValueError: it is no recording, or has no joint of the model.
+    """
+    recording = load_recording(path, _MOTION_PERIOD)
+    data = mujoco.MjData(model)
+    key = _first_keyframe(model)
+    if key is not None:
+        mujoco.mj_resetDataKeyframe(model, data, model.key(key).id)
+    columns: list[tuple[slice, tuple[int, int]]] = []
+    for index, starts, offset in (
+        ("qpos", model.jnt_qposadr, 0),
+        ("qvel", model.jnt_dofadr, model.nq),
+    ):
+        for name, (start, width) in recording.index.get(index, {}).items():
+            joint = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
+            if joint >= 0:
+                first = offset + int(starts[joint])
+                columns.append((slice(first, first + width), (start, width)))
+    if not columns:
+        raise ValueError(
+            f"The recording '{path}' has the joints {', '.join(recording.joints[:5])}, of which "
+            "the world has none: name the model that was recorded."
+        )
+    count = math.floor(recording.duration / _MOTION_PERIOD + 1e-6) + 1
+    rows = np.tile(np.concatenate([data.qpos, data.qvel]), (count, 1))
+    for i in range(count):
+        values = recording.sample(i * _MOTION_PERIOD)
+        for target, (start, width) in columns:
+            rows[i, target] = values[start : start + width]
+    return RecordedMotion(rows, _MOTION_PERIOD)
 
 
 def task_worlds(

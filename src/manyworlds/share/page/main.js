@@ -26,6 +26,7 @@ import { loadMujoco, Physics } from "./physics.js";
 import { Player } from "./player.js";
 import { Push } from "./push.js";
 import { nudgeStart, Randomization, randomizeStart } from "./randomization.js";
+import { Recording } from "./recording.js";
 import { Scene } from "./scene.js";
 import { makeTerminations } from "./terminations.js";
 
@@ -82,7 +83,8 @@ class App {
     if (world !== this.worldIndex) {
       const physics = await Physics.load(this.mujoco, description.worlds[world]);
       const before = this.physics;
-      const camera = description.worlds[world].camera ?? description.camera;
+      const { camera = description.camera, recording } = description.worlds[world];
+      player.recording = recording ? await Recording.load(recording) : null;
       this.worldIndex = world;
       player.physics = physics;
       physics.reset();
@@ -127,6 +129,7 @@ class App {
   begin({ random }) {
     this.push.end();
     this.player.begin();
+    if (this.player.recording) random = false;
     const reset = this.description.worlds[this.worldIndex].reset ?? this.description.reset;
     if (random) randomizeStart(this.physics, reset?.ranges ?? []);
     if (random && this.player.policy) nudgeStart(this.physics);
@@ -153,6 +156,16 @@ class App {
     if (reason === null || this.push.active) return;
     this.panel.say(`The episode ended: ${reason}.`);
     this.begin({ random: true });
+  }
+
+  /** Go to a time of the recorded motion [s]. */
+  seek(time) {
+    return this.player.exclusive(() => this.player.recording.seek(time, this.physics));
+  }
+
+  /** Continue the recorded motion with physics. */
+  takeOver() {
+    return this.player.exclusive(() => this.player.takeOver());
   }
 
   toggle() {

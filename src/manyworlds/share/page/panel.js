@@ -138,6 +138,7 @@ export class Panel {
         index => app.choose({ world: index })),
       makeChoice("Policy", app.policies.map(each => each.name), app.policyIndex,
         index => app.choose({ policy: index })),
+      this.makeRecording(),
       this.makeCommands(),
       app.player.policy ? null : this.makeActuators(),
       this.makeRandomization(),
@@ -145,6 +146,18 @@ export class Panel {
     ];
     this.panel.replaceChildren(...parts.filter(part => part !== null));
     this.refresh();
+  }
+
+  /** Make the time line of a recorded motion, and the button that ends it. */
+  makeRecording() {
+    const { recording } = this.app.player;
+    this.moment = null;
+    if (!recording) return null;
+    this.moment = makeSlider("Time [s]", 0, recording.duration, 0, time => this.app.seek(time));
+    const takeOver = make("button.primary", { type: "button", onclick: () => this.app.takeOver() },
+      "Continue from here");
+    takeOver.title = "Let physics, and the policy if there is one, continue from this pose";
+    return section("Recording", this.moment.element, make("div.row", {}, takeOver));
   }
 
   makeCommands() {
@@ -227,6 +240,7 @@ export class Panel {
     [...this.speeds.children].forEach((button, i) => {
       button.setAttribute("aria-pressed", String(SPEEDS[i] === player.speed));
     });
+    this.moment?.show(player.recording.time);
     this.follow.hidden = app.camera.body < 0;
     this.follow.setAttribute("aria-pressed", String(app.camera.following));
     for (const { slider, command, i } of this.sliders) {

@@ -12,6 +12,8 @@ export class Player {
   constructor() {
     this.physics = null;
     this.policy = null;
+    /** Recorded motion of the world, or null. */
+    this.recording = null;
     this.commands = new Map();
     this.paused = false;
     /** Simulated seconds a second. */
@@ -42,6 +44,15 @@ export class Player {
   begin() {
     this.physics.reset();
     this.policy?.reset();
+    this.recording?.seek(0, this.physics);
+    this.substep = 0;
+    this.owed = 0;
+  }
+
+  /** Continue a recorded motion with physics and the policy. */
+  takeOver() {
+    this.recording.playing = false;
+    this.policy?.reset();
     this.substep = 0;
     this.owed = 0;
   }
@@ -61,6 +72,12 @@ export class Player {
 
   /** Advance by whole control periods, without regard to real time. */
   async stepPeriods(count) {
+    if (this.recording?.playing) {
+      const { time } = this.recording;
+      const passed = count * this.decimation * this.physics.timestep;
+      this.recording.seek(time + passed, this.physics);
+      return;
+    }
     for (let done = 0; done < count;) {
       if (await this.step()) done += 1;
     }
@@ -71,6 +88,11 @@ export class Player {
     const passed = this.last === null ? 0 : (now - this.last) / 1000;
     this.last = now;
     if (this.paused || !this.physics) return;
+    if (this.recording?.playing) {
+      const { time } = this.recording;
+      this.recording.seek(time + this.speed * Math.min(passed, MOST_BEHIND_S), this.physics);
+      return;
+    }
     // A slow machine, or a page that was hidden, falls behind instead of freezing.
     this.owed += this.speed * Math.min(passed, MOST_BEHIND_S);
     const deadline = performance.now() + 1000 * MOST_BEHIND_S;
