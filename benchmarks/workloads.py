@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks import (
+    bucket_workloads,
     convert_workloads,
     edit_workloads,
     entry_workloads,
@@ -202,6 +203,14 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
             ("env-go1-64", "Velocity-Flat-Go1", 64, 0.50),
             ("env-g1", "Velocity-Flat-G1", 1024, 0.80),
         )
+    },
+    **{
+        f"buckets-{count}x{num_envs}": (
+            f"{count} generated robots, {num_envs} worlds each / as many worlds of one of them",
+            goal,
+            partial(bucket_workloads.buckets, count, num_envs),
+        )
+        for count, num_envs, goal in ((16, 64, 0.85), (256, 4, 0.5))
     },
     "rays-rough-go1": (
         "Velocity-Rough-Go1, 1024 worlds, env.step without the time for casting rays / env.step",

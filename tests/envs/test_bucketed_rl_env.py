@@ -35,11 +35,18 @@ def rollout(env: ManagerBasedRlEnv | BucketedRlEnv, rows: torch.Tensor, steps: i
     return seen
 
 
-@pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("assignment", [(), INTERLEAVED])
-def test_worlds_equal_those_of_their_bucket_alone(assignment: object, delay: int):
+@pytest.mark.parametrize(
+    ("assignment", "delay", "engine"),
+    [
+        ((), 0, "native"),
+        (INTERLEAVED, 2, "native"),
+        pytest.param(INTERLEAVED, 2, "warp", marks=pytest.mark.slow),
+    ],
+)
+def test_worlds_equal_those_of_their_bucket_alone(assignment: object, delay: int, engine: Any):
     """Step each bucket alone, and get the same bits as in the environment of all buckets."""
     cfg = chains_cfg(delay=delay)
+    cfg.sim.engine = engine
     cfg.scene.bucket_assignment = assignment  # type: ignore[assignment]
     together = BucketedRlEnv(cfg, "cpu")
     seen = rollout(together, torch.arange(12))

@@ -268,6 +268,20 @@ def test_actions_that_fail_are_shown(open_viewer, capsys, action, message):
     assert message not in viewer._panel._status.content
 
 
+def test_another_bucket_ends_the_page(open_viewer):
+    """Name the bucket that is chosen on the page, and stop serving this one."""
+    viewer = open_viewer(buckets=("two", "three"), bucket="two")
+    [choice] = [
+        handle
+        for handle in viewer.server.gui._gui_input_handle_from_uuid.values()
+        if isinstance(handle, viser.GuiDropdownHandle) and handle.label == "Bucket"
+    ]
+    assert choice.options == ("two", "three") and choice.value == "two"
+    assert viewer.is_running() and viewer.chosen_bucket is None
+    viewer._choose_bucket("three")
+    assert not viewer.is_running() and viewer.chosen_bucket == "three"
+
+
 def test_diverged_world(open_viewer):
     """Keep drawing finite poses when a world is not finite, and say so."""
     viewer = open_viewer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,15 +123,30 @@ def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
         config.env = play_env_cfg(task, found.folder, from_file=options.from_file)
         config = parse_fields(config, words, f"play {task}", options)
     take_num_envs(config.env, options.num_envs)
-    config.env = one_bucket(config.env, options.bucket)
-    _change(config.env, options)
-    _show(task, options, config.env, found)
+    names = tuple(config.env.scene.buckets)
+    while True:
+        env_cfg = one_bucket(copy.deepcopy(config.env), options.bucket)
+        if names and options.bucket is None:
+            options.bucket = names[0]
+        _change(env_cfg, options)
+        chosen = _show(task, options, env_cfg, found, names)
+        if chosen is None:
+            return
+        options.bucket = chosen
 
 
 def _show(
-    task: str, options: PlayOptions, env_cfg: ManagerBasedRlEnvCfg, found: FoundRun | None
-) -> None:
-    """Show the policy of a checkpoint, or an untrained one, in the viewer of the options."""
+    task: str,
+    options: PlayOptions,
+    env_cfg: ManagerBasedRlEnvCfg,
+    found: FoundRun | None,
+    buckets: Sequence[str] = (),
+) -> str | None:
+    """Show the policy of a checkpoint, or an untrained one, in the viewer of the options.
+
+    Returns:
+        The bucket that was chosen on the page to be shown next; None to end.
+    """
     from manyworlds.cli.policies import UntrainedPolicy, load_run_policy
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.viewer.viser.checkpoints import checkpoints_of
@@ -149,7 +165,8 @@ def _show(
         stem = root / "videos" / "play" / task
         path = film(env, policy, stem, options.video_length, options.camera)
         print(f"video: {path}")
-    elif options.viewer in ("auto", "viser"):
+        return None
+    if options.viewer in ("auto", "viser"):
         checkpoints = None
         if found is not None and trained is not None:
             checkpoints = checkpoints_of(
@@ -158,7 +175,7 @@ def _show(
                 lambda path: load_run_policy(env, task, trained, path),
                 follow=options.checkpoint is None,
             )
-        watch(
+        return watch(
             env,
             policy,
             host=options.host,
@@ -166,9 +183,11 @@ def _show(
             web_origins=options.web_origin,
             steps=options.steps,
             checkpoints=checkpoints,
+            buckets=buckets,
+            bucket=options.bucket or "",
         )
-    else:
-        watch_in_window(env, policy, steps=options.steps)
+    watch_in_window(env, policy, steps=options.steps)
+    return None
 
 
 def _change(env: ManagerBasedRlEnvCfg, options: PlayOptions) -> None:
@@ -266,8 +285,14 @@ def watch(
     web_origins: Sequence[str] = (),
     steps: int | None = None,
     checkpoints: CheckpointManager | None = None,
-) -> None:
-    """Serve a page that shows the policy in the environment's worlds, until Ctrl-C."""
+    buckets: Sequence[str] = (),
+    bucket: str = "",
+) -> str | None:
+    """Serve a page that shows the policy in the environment's worlds, until Ctrl-C.
+
+    Returns:
+        The bucket that was chosen on the page to be shown next; None to end.
+    """
     from manyworlds.utils.devices import torch_threads
 
     require_extra("viser", "lab")
@@ -283,6 +308,8 @@ def watch(
         web_origins=web_origins,
         checkpoint_manager=checkpoints,
         walk_in=walk_in,
+        buckets=buckets,
+        bucket=bucket,
     )
     try:
         viewer.setup()
@@ -290,6 +317,7 @@ def watch(
         with torch_threads(1):
             viewer.run(num_steps=steps)
     except KeyboardInterrupt:
-        pass
+        return None
     finally:
         viewer.close()
+    return viewer.chosen_bucket

@@ -19,6 +19,7 @@ from manyworlds.viewer.browser.cameras import FOVY, FittedView
 from manyworlds.viewer.browser.command_sliders import CommandTab
 from manyworlds.viewer.browser.layout import own_origins, static_body
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
+from manyworlds.viewer.browser.widgets import on_change
 from manyworlds.viewer.browser.world_grid import GroupKind, WorldGrid
 from manyworlds.viewer.camera import first_free_body, tracked_body_id
 from manyworlds.viewer.requests import ViewerRequest
@@ -89,6 +90,9 @@ class ViserPlayViewer(BaseViewer):
             such as `https://hub.example.org` of a proxy or a notebook.
         walk_in: function that opens the selected world on the page, such as
             `manyworlds.lab.page.walk_in`; None for no such button.
+        buckets: names of the task's buckets, among which the page lets choose. The viewer ends
+            with a `chosen_bucket`, for the caller to show.
+        bucket: the bucket that is shown.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -109,6 +113,8 @@ class ViserPlayViewer(BaseViewer):
         port: int = 8080,
         web_origins: Sequence[str] = (),
         walk_in: WalkIn | None = None,
+        buckets: Sequence[str] = (),
+        bucket: str = "",
     ) -> None:
         super().__init__(env, policy, frame_rate, verbosity)
         if num_shown < 1:
@@ -136,8 +142,16 @@ class ViserPlayViewer(BaseViewer):
         self._frame = 0
         self._next_status = self._next_appearance = self._next_checkpoint = 0.0
         self._walk_in = walk_in
+        self._buckets = tuple(buckets)
+        self._bucket = bucket
+        self.chosen_bucket: str | None = None
+        """Bucket that was chosen on the page; None while none was."""
         self._visit: OpenVisit | None = None
         self._steered: dict[tuple[int, str], Sequence[float]] = {}
+
+    def _choose_bucket(self, name: str) -> None:
+        """End, for the caller to show another bucket."""
+        self.chosen_bucket = name
 
     @property
     def server(self) -> viser.ViserServer:
@@ -229,6 +243,11 @@ class ViserPlayViewer(BaseViewer):
             num_shown=self.num_shown,
             can_walk_in=self._walk_in is not None,
         )
+        if self._bucket:
+            choice = server.gui.add_dropdown(
+                "Bucket", self._buckets, initial_value=self._bucket, order=-1.0
+            )
+            on_change(choice, self._choose_bucket)
         self._add_tabs(server, self._panel.tabs)
         if before is not None:
             self._visualization.update(self._overlays, self._debug.enabled)
@@ -381,6 +400,8 @@ class ViserPlayViewer(BaseViewer):
 
     def is_running(self) -> bool:
         """Return True if the page is being served."""
+        if self.chosen_bucket is not None:
+            return False
         return self._grid is not None or self._visit is not None
 
     def _enter(self) -> None:
