@@ -185,6 +185,7 @@ def test_air_time_counts_feet_within_both_thresholds():
     ))  # fmt: skip
     assert mdp.feet_air_time(env, "feet", command_name="twist").tolist() == [2.0, 2.0, 0.0]
     assert mdp.feet_air_time(env, "feet").tolist() == [2.0, 2.0, 4.0]
+    assert mdp.feet_air_time(env, "feet", mean=True).tolist() == [0.5, 0.5, 1.0]
 
 
 def test_single_stance_is_one_foot_on_the_ground():

@@ -90,7 +90,7 @@ def _env_cfg(scene: SceneCfg, play: bool) -> ManagerBasedRlEnvCfg:
     flatten(cfg)
     cfg.scene = scene
     cfg.scene.num_envs = _WORLDS
-    # With feet that touch the ground in points, five iterations of projected Gauss-Seidel do.
+    # Few iterations of projected Gauss-Seidel are enough for feet that touch the ground in points.
     cfg.sim.mujoco = MujocoCfg(
         timestep=0.01, solver="pgs", iterations=8, disableflags=("island", "midphase")
     )
