@@ -17,6 +17,7 @@ from manyworlds.envs.build_notes import warn_of_doubts
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
 from manyworlds.envs.mdp.events import reset_scene_to_default
 from manyworlds.envs.step_graph import StepGraph, captured
+from manyworlds.envs.step_segments import Segments
 from manyworlds.envs.types import StepObserver, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.managers import (
     ActionManager,
@@ -160,6 +161,7 @@ class ManagerBasedRlEnv(Stateful):
         "resetting",
         "_not_finite",
         "step_graph",
+        "capture",
     )
 
     def __init__(
@@ -227,6 +229,8 @@ class ManagerBasedRlEnv(Stateful):
         """Objects that are saved with the environment, by name; see `attach_state`."""
         self.step_graph: StepGraph | None = None
         """Captured control step; None where Python makes each one."""
+        self.capture: Segments | None = None
+        """Recorder of the running control step while it is captured, else None."""
         self.load_managers()
         self._define_spaces()
         self.event_manager.apply("startup")
