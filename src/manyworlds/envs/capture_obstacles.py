@@ -7,6 +7,7 @@ and the calls of torch that would break a capture are noted.
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import sys
 from collections import Counter
@@ -149,6 +150,22 @@ def obstacles_of(env: ManagerBasedRlEnv) -> list[Obstacle]:
             env.step(action)
     notes.compare_steps()
     return list(notes.obstacles)
+
+
+@contextlib.contextmanager
+def noting(env: ManagerBasedRlEnv) -> Iterator[Mapping[Obstacle, None]]:
+    """Run code on the paths of GPUs, and note what keeps it from being captured.
+
+    Args:
+        env: the environment that the code may step.
+
+    Returns:
+        Each line once, in the order in which they were met.
+    """
+    notes = _Notes(env)
+    notes.begin_step()
+    with gpu_paths(), _Functions(notes), _Operations(notes):
+        yield notes.obstacles
 
 
 def _let_all_happen(env: ManagerBasedRlEnv) -> None:

@@ -8,21 +8,23 @@ the capture: a step that has other numbers or settings is captured again.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from manyworlds.envs.capture_obstacles import Obstacle, obstacles_of
-from manyworlds.envs.step_segments import CudaGraph, MakeGraph, Segments
+from manyworlds.envs.step_segments import MakeGraph, Segments, cuda_graph
 from manyworlds.managers import SceneEntityCfg
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
 
 T = TypeVar("T")
+Tell = Callable[[torch.Tensor, int, dict[str, object]], object]
 _COMPARED_STEPS = 20
 _DEPTH = 4  # of dictionaries and settings within settings
 
@@ -39,7 +41,7 @@ class StepGraph:
     def __init__(
         self,
         env: ManagerBasedRlEnv,
-        make_graph: MakeGraph = CudaGraph,
+        make_graph: MakeGraph = cuda_graph,
         eager: Collection[str] = (),
     ) -> None:
         self._env = env
@@ -54,12 +56,31 @@ class StepGraph:
         """Number of captures so far."""
         self.segments = 0
         """Number of graphs of a control step, between which terms are called by Python."""
+        self._unread: list[tuple[torch.Tensor, int, dict[str, object]]] | None = None
 
     def forget(self) -> None:
         """Capture again at the next step, because something was changed from outside."""
         self._segments = None
 
-    def step(self, action: torch.Tensor) -> tuple[torch.Tensor, int]:
+    @contextlib.contextmanager
+    def reporting_later(self, tell: Tell) -> Iterator[None]:
+        """Read what the host reads of steps at the end of this context, at once.
+
+        Args:
+            tell: function that is given the report of each step, its number of timers and its log.
+        """
+        unread: list[tuple[torch.Tensor, int, dict[str, object]]] = []
+        self._unread = unread
+        try:
+            yield
+        finally:
+            self._unread = None
+        if unread:
+            reports = torch.stack([report for report, _, _ in unread]).cpu()
+            for report, (_, num_timers, log) in zip(reports, unread, strict=True):
+                tell(report, num_timers, log)
+
+    def step(self, action: torch.Tensor) -> tuple[torch.Tensor, int] | None:
         """Make the part of a control step that runs on the device.
 
         The environment then has its results, in tensors that later steps do not overwrite.
@@ -68,7 +89,8 @@ class StepGraph:
             action: actions, shape [num_envs, total_action_dim].
 
         Returns:
-            All that the host reads of the step; see `ManagerBasedRlEnv.on_device`.
+            All that the host reads of the step; see `ManagerBasedRlEnv.on_device`. None if it is
+            read later.
         """
         env = self._env
         self._action.copy_(action)
@@ -87,8 +109,11 @@ class StepGraph:
         env.reset_terminated = terminated.clone()
         env.reset_time_outs = time_outs.clone()
         logged = dict(zip(self._logged, self._log.clone().unbind(), strict=True))
-        log = {**self._unlogged, **logged, **self._logged_by_python}
+        log: dict[str, object] = {**self._unlogged, **logged, **self._logged_by_python}
         env.extras = {"log": log, **_copy(self._extras)}
+        if self._unread is not None:
+            self._unread.append((report.clone(), self._num_timers, log))
+            return None
         return report, self._num_timers
 
     def _capture(self) -> None:
@@ -183,7 +208,7 @@ def _results_of(env: ManagerBasedRlEnv, action: torch.Tensor) -> dict[str, torch
 
 
 def captured(
-    env: ManagerBasedRlEnv, *, strict: bool, make_graph: MakeGraph = CudaGraph
+    env: ManagerBasedRlEnv, *, strict: bool, make_graph: MakeGraph = cuda_graph
 ) -> StepGraph | None:
     """Return the graphs of an environment's control steps, None if they differ from them.
 
@@ -245,7 +270,7 @@ def _name(eager: Mapping[str, Obstacle], segments: int) -> None:
 
 def _problem(env: ManagerBasedRlEnv, make_graph: MakeGraph) -> str | None:
     """Return what does not repeat without Python, if there is anything."""
-    if make_graph is CudaGraph and env.device.type != "cuda":
+    if make_graph is cuda_graph and env.device.type != "cuda":
         return f"its worlds are on '{env.device}', and graphs need an NVIDIA GPU"
     if env.sim.nan_guard is not None:
         return "the NaN guard looks at each step"

@@ -41,17 +41,24 @@ class Graph(Protocol):
 
 
 class CudaGraph:
-    """CUDA graph of kernels of torch and of MuJoCo Warp, on one stream and one memory pool.
+    """CUDA graph of kernels of torch and of other libraries, on one stream and one memory pool.
 
     Args:
-        env: the environment.
-        before: graph of the same step that is replayed before this one, whose tensors it reads.
+        device: the GPU.
+        within: function that returns a context in which kernels of other libraries are captured on
+            a stream; None for torch's alone.
+        before: graph that is always replayed before this one, whose tensors it reads.
     """
 
     has_run = False
 
-    def __init__(self, env: ManagerBasedRlEnv, before: Graph | None = None) -> None:
-        self._sim = env.sim
+    def __init__(
+        self,
+        device: torch.device,
+        within: Callable[[torch.cuda.Stream], AbstractContextManager[None]] | None = None,
+        before: Graph | None = None,
+    ) -> None:
+        self._within = within
         self._graph = torch.cuda.CUDAGraph()
         self._stream: torch.cuda.Stream
         self._pool: Any = None
@@ -59,7 +66,7 @@ class CudaGraph:
             self._stream = before._stream
             self._pool = before._graph.pool()
         else:
-            self._stream = torch.cuda.Stream(env.sim.device)
+            self._stream = torch.cuda.Stream(device)
 
     @contextmanager
     def record(self) -> Iterator[None]:
@@ -68,7 +75,10 @@ class CudaGraph:
         graph = torch.cuda.graph(
             self._graph, pool=self._pool, stream=self._stream, capture_error_mode=mode
         )
-        with graph, self._sim.captured_on(self._stream):
+        others: AbstractContextManager[None] = contextlib.nullcontext()
+        if self._within is not None:
+            others = self._within(self._stream)
+        with graph, others:
             yield
 
     def replay(self) -> None:
@@ -78,6 +88,11 @@ class CudaGraph:
 
 MakeGraph = Callable[["ManagerBasedRlEnv", "Graph | None"], Graph]
 """Function that makes an empty graph of an environment, to be replayed after another one."""
+
+
+def cuda_graph(env: ManagerBasedRlEnv, before: Graph | None = None) -> Graph:
+    """Return an empty CUDA graph for kernels of torch and of MuJoCo Warp."""
+    return CudaGraph(env.device, env.sim.captured_on, before)
 
 
 class Segments:
