@@ -19,6 +19,7 @@ import torch
 
 from manyworlds.envs.build_notes import warn_of_doubts
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
+from manyworlds.envs.env_spaces import action_space, observation_space
 from manyworlds.envs.mdp.events import reset_scene_to_default
 from manyworlds.envs.step_graph import StepGraph, captured
 from manyworlds.envs.types import Extras, StepObserver, SubstepStage, VecEnvObs, VecEnvStepReturn
@@ -541,9 +542,8 @@ class ManagerBasedRlEnv(Stateful):
         """Read the reports of all captured control steps at the end of this context, at once.
 
         Numbers of worlds under `Status/` are written to the logs of their steps then, and values
-        that are not finite are named by manager. Steps that are not captured, those of an
-        environment without auto_reset, and those whose terms have the nan_policy "error" are read
-        when they are complete.
+        that are not finite are named by manager. Steps that are not captured, without auto_reset,
+        or with the nan_policy "error" of a term are read when they are complete.
         """
         if self.step_graph is None or not self.cfg.auto_reset or self._not_finite.raises:
             return contextlib.nullcontext()
@@ -790,21 +790,9 @@ class ManagerBasedRlEnv(Stateful):
 
     def _define_spaces(self) -> None:
         """Define the gymnasium spaces of observations and actions."""
-
-        def box(shape: tuple[int, ...]) -> gymnasium.spaces.Box:
-            return gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float32)
-
-        groups: dict[str, gymnasium.Space[Any]] = {}
-        for name, dim in self.observation_manager.group_obs_dim.items():
-            if isinstance(dim, list):
-                terms = self.observation_manager.active_terms[name]
-                shapes = zip(terms, dim, strict=True)
-                groups[name] = gymnasium.spaces.Dict({term: box(shape) for term, shape in shapes})
-            else:
-                groups[name] = box(dim)
+        self.single_observation_space = observation_space(self.observation_manager)
+        self.single_action_space = action_space(self.action_manager)
         batch = gymnasium.vector.utils.batch_space
-        self.single_observation_space = gymnasium.spaces.Dict(groups)
-        self.single_action_space = box((self.action_manager.total_action_dim,))
         self.observation_space = batch(self.single_observation_space, self.num_envs)
         self.action_space = batch(self.single_action_space, self.num_envs)
 
