@@ -12,7 +12,7 @@ from manyworlds.rl import OnnxPolicy
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.share import PageCard, write_folder
 from manyworlds.share.folder import check_replaceable
-from manyworlds.share.sources import driven_world, run_page
+from manyworlds.share.sources import driven_world, run_page, task_worlds
 from manyworlds.tasks import load_env_cfg
 from tests.share.folders import driver_of, read_json, world_model
 from tests.share.test_control_graph import COMMANDS, exported, exported_task
@@ -132,3 +132,18 @@ def test_a_policy_drives_a_robot_of_another_world(tmp_path):
         expected = lab.read(lambda model, data: data.qpos.copy()).result()
     assert data.qpos[0] > 0.3
     np.testing.assert_allclose(data.qpos, expected, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_world_of_a_terrain_starts_in_its_cell():
+    """Stand on the ground of a cell after a second, and not in the ground at the origin."""
+    cfg = load_env_cfg("Velocity-Rough-Quadruped", play=True)
+    [world] = [world for world, _ in task_worlds(cfg, "rough")]
+    data = mujoco.MjData(world.model)
+    mujoco.mj_resetDataKeyframe(world.model, data, world.model.key(world.keyframe).id)
+    fastest = 0.0
+    for _ in range(200):
+        mujoco.mj_step(world.model, data)
+        fastest = max(fastest, np.abs(data.qvel[:3]).max())
+    assert fastest < 2.0
+    assert np.abs(data.qvel[:6]).max() < 0.5
