@@ -21,9 +21,11 @@ from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
 pytest.importorskip("onnxruntime", reason="running policies needs the extra 'train'")
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
+from manyworlds.envs.buckets import bucket_cfg
 from manyworlds.rl import OnnxPolicy, OnPolicyRunner, RslRlVecEnvWrapper
 from manyworlds.rl.exporter_utils import export_policy, export_scene
 from manyworlds.share import ControlGraph
+from tests.envs.bucket_tasks import chains_cfg
 from tests.share.plain_driver import GraphDriver
 
 TASKS = [
@@ -202,5 +204,19 @@ def test_all_terms_without_a_form_are_named(env_cfg, rl_cfg, tmp_path):
     with pytest.raises(ValueError, match=wanted):
         ControlGraph(policy)
     policy.description["policy"]["inputs"]["camera"] = ["camera"]
+    image = {"function": "manyworlds.envs.mdp.observations:camera", "shape": [3, 8, 8]}
+    policy.description["observations"]["camera"] = {"concatenate": True, "terms": {"camera": image}}
     with pytest.raises(ValueError, match=r"observes images \(camera\)"):
+        ControlGraph(policy)
+
+
+def test_padded_terms_are_named(tmp_path, rl_cfg):
+    """Say that a policy that was trained in buckets of robots cannot be shared."""
+    cfg = bucket_cfg(chains_cfg(), "three", num_envs=1)
+    del cfg.events["mass"]
+    exported(cfg, rl_cfg, tmp_path)
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "scene" / "scene.xml"))
+    policy = OnnxPolicy(tmp_path / "policy.onnx", model)
+    padded = r"'pos' \(padded among buckets\).*action 'joints' \(padded among buckets\)"
+    with pytest.raises(ValueError, match=padded):
         ControlGraph(policy)

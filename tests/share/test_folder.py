@@ -14,8 +14,15 @@ from manyworlds.rl import OnnxPolicy
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.share import PageCard, write_folder
 from manyworlds.share.folder import check_replaceable
-from manyworlds.share.sources import driven_world, page_world, recorded_motion, run_page
+from manyworlds.share.sources import (
+    driven_world,
+    page_world,
+    recorded_motion,
+    run_page,
+    task_worlds,
+)
 from manyworlds.tasks import load_env_cfg
+from tests.envs.bucket_tasks import chains_cfg
 from tests.share.folders import driver_of, read_json, world_model
 from tests.share.test_control_graph import COMMANDS, exported, exported_task
 
@@ -168,3 +175,24 @@ def test_a_recording_becomes_a_motion(tmp_path, suffix):
     other.bodies[1].add_geom(size=(0.1, 0, 0))
     with pytest.raises(ValueError, match="has the joints fall, of which the world has none"):
         recorded_motion(path, other.compile())
+
+
+@pytest.mark.slow
+def test_a_world_of_a_terrain_starts_in_its_cell():
+    """Stand on the ground of a cell after a second, and not in the ground at the origin."""
+    cfg = load_env_cfg("Velocity-Rough-Quadruped", play=True)
+    [world] = [world for world, _ in task_worlds(cfg, "rough")]
+    data = mujoco.MjData(world.model)
+    mujoco.mj_resetDataKeyframe(world.model, data, world.model.key(world.keyframe).id)
+    fastest = 0.0
+    for _ in range(200):
+        mujoco.mj_step(world.model, data)
+        fastest = max(fastest, np.abs(data.qvel[:3]).max())
+    assert fastest < 2.0
+    assert np.abs(data.qvel[:6]).max() < 0.5
+
+
+def test_buckets_are_refused():
+    """Say that a task of several robots has no page, before its worlds are built."""
+    with pytest.raises(ValueError, match=r"has buckets \(two, three, four\), whose padded"):
+        list(task_worlds(chains_cfg(), "Chains"))

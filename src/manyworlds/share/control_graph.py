@@ -85,19 +85,25 @@ def check_forms(description: ExportedDescription, path: object) -> None:
     Raises:
         ValueError: the policy observes images, or a term or an actuator has no form in ONNX.
     """
-    images = [name for name in description["policy"]["inputs"] if name != "obs"]
+    images = []
+    lacking = []
+    for groups in description["policy"]["inputs"].values():
+        for group in groups:
+            for name, term in description["observations"][group]["terms"].items():
+                if len(term["shape"]) >= 3:
+                    images.append(name)
+                elif term.get("pad_to") is not None:
+                    lacking.append(f"observation '{name}' (padded among buckets)")
+                elif _observation_form(term) is None:
+                    lacking.append(f"observation '{name}' ({term['function']})")
     if images:
         raise ValueError(
             f"The policy '{path}' observes images ({', '.join(images)}), which a shared page does "
             "not draw: share a policy that observes numbers."
         )
-    lacking = []
-    for groups in description["policy"]["inputs"].values():
-        for group in groups:
-            for name, term in description["observations"][group]["terms"].items():
-                if _observation_form(term) is None:
-                    lacking.append(f"observation '{name}' ({term['function']})")
     for name, action in description["actions"].items():
+        if "columns" in action:
+            lacking.append(f"action '{name}' (padded among buckets)")
         module, _, kind = action.get("function", "").rpartition(":")
         if "command" not in action or (
             kind and kind not in module_forms(module, "ONNX_ACTION_FNS")

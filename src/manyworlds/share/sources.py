@@ -39,6 +39,7 @@ from manyworlds.tasks import list_tasks, load_env_cfg
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
 
+_SEED = 0
 _IR_VERSION = 8
 """Version of ONNX's file format, that of exported policies."""
 _CAMERA: dict[str, object] = {
@@ -133,7 +134,7 @@ def task_worlds(
     for variant, one in _variants(cfg, shown):
         env = ManagerBasedRlEnv(one, device="cpu")
         try:
-            env.reset(seed=0)
+            env.reset()
             world = World(spec=env.scene.spec, model=env.sim.mj_model, robots={})
             facts = world_facts(env, world.model)
             world.start = _own_start(env, facts)
@@ -271,7 +272,8 @@ def _variants(
     cfg: ManagerBasedRlEnvCfg, shown: tuple[str, ...]
 ) -> Iterator[tuple[str, ManagerBasedRlEnvCfg]]:
     """Yield a configuration of one world for each variant of the first entity that has some."""
-    cfg = replace(cfg, scene=copy.copy(cfg.scene))
+    # The same folder each time, with the same terrain and the same start.
+    cfg = replace(cfg, scene=copy.copy(cfg.scene), seed=_SEED)
     cfg.scene.num_envs = 1
     found = [(k, e) for k, e in cfg.scene.entities.items() if isinstance(e, VariantEntityCfg)]
     if not found:
