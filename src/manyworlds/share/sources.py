@@ -129,7 +129,7 @@ def task_worlds(
         shown: variants to show; empty for all.
 
     Raises:
-        ValueError: there is no variant of such a name.
+        ValueError: there is no variant of such a name, or the task has buckets.
     """
     for variant, one in _variants(cfg, shown):
         env = ManagerBasedRlEnv(one, device="cpu")
@@ -272,6 +272,11 @@ def _variants(
     cfg: ManagerBasedRlEnvCfg, shown: tuple[str, ...]
 ) -> Iterator[tuple[str, ManagerBasedRlEnvCfg]]:
     """Yield a configuration of one world for each variant of the first entity that has some."""
+    if cfg.scene.buckets:
+        raise ValueError(
+            f"The task has buckets ({', '.join(cfg.scene.buckets)}), whose padded observations a "
+            "page does not compute: share a policy that was trained with one robot."
+        )
     # The same folder each time, with the same terrain and the same start.
     cfg = replace(cfg, scene=copy.copy(cfg.scene), seed=_SEED)
     cfg.scene.num_envs = 1
