@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from statistics import median
 from typing import Any, Literal
 
 from benchmarks.env_workloads import iterations_of
-from benchmarks.measuring import FIELDS, Figures, go1, in_turns
+from benchmarks.measuring import FIELDS, Figures, go1, in_turns, robots_folder
 
 
 def graph_step(seconds: float, device: str = "cuda", num_envs: int = 4096) -> Figures | None:
@@ -87,11 +88,13 @@ def env_step(
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.tasks import load_env_cfg
 
-    if not task.startswith("Cartpole") and go1() is None:
+    if not task.startswith("Cartpole") and robots_folder() is None:
         return None
     cfg = load_env_cfg(task)
     cfg.scene.num_envs, cfg.seed, cfg.sim.engine = num_envs, 1, "warp"
     cfg.sim.capture = capture
+    if capture != "off":
+        cfg.sim.nan_guard.enabled = False  # it looks at each step
     env = ManagerBasedRlEnv(cfg, device=device)
     generator = torch.Generator(device).manual_seed(1)
     shape = (num_envs, env.action_manager.total_action_dim)
@@ -115,6 +118,8 @@ def env_step(
             wp.synchronize()
 
         own, raw = in_turns(control_steps, physics, seconds)
+        work = _device_work(control_steps, turn) if torch.device(device).type == "cuda" else {}
+    step_graph = env.step_graph
     return {
         "num_envs": num_envs,
         "control_steps_per_s": num_envs * turn / median(own),
@@ -124,15 +129,146 @@ def env_step(
         "ratio": sum(raw) / sum(own),
         "ratio_median": median(a / b for a, b in zip(raw, own, strict=True)),
         "well_worlds": int((env.sim.status == 0).sum()),
-        "captured": int(env.step_graph is not None),
+        "captured": int(step_graph is not None),
+        "segments": 0 if step_graph is None else step_graph.segments,
+        **work,
     }
 
 
-def gpu_training(task: str, iterations: int = 12) -> Figures | None:
+def _device_work(control_steps: Callable[[], None], count: int) -> Figures:
+    """Kernels of a control step, and the share of time in which the GPU runs any."""
+    import torch
+    from torch.profiler import DeviceType, ProfilerActivity, profile
+
+    # CUDA events give the whole time, and the profiler that of kernels, also within graphs.
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        begin.record()
+        control_steps()
+        end.record()
+        torch.cuda.synchronize()
+    events = [e for e in profiler.events() or [] if e.device_type == DeviceType.CUDA]
+    busy_us = sum(event.time_range.elapsed_us() for event in events)
+    return {
+        "kernels_per_step": len(events) / count,
+        "busy_share": busy_us / (1e3 * begin.elapsed_time(end)),
+    }
+
+
+def gpu_training(
+    task: str,
+    iterations: int = 12,
+    num_envs: int | None = None,
+    capture: Literal["off", "auto"] = "off",
+) -> Figures | None:
     """PPO of a task as registered: control steps per second while training, shares of time."""
     from manyworlds.tasks import load_env_cfg, load_rl_cfg
 
-    return iterations_of(task, load_env_cfg(task), load_rl_cfg(task), iterations)
+    env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
+    if num_envs is not None:
+        env_cfg.scene.num_envs = num_envs
+    if capture != "off":
+        env_cfg.sim.capture = capture
+        env_cfg.sim.nan_guard.enabled = False
+        rl_cfg.algorithm.capture_update = True
+    return iterations_of(task, env_cfg, rl_cfg, iterations)
+
+
+def _captured_training(seconds: float, task: str, num_envs: int) -> Figures | None:
+    return gpu_training(task, num_envs=num_envs, capture="auto")
+
+
+def lever(
+    seconds: float,
+    task: str,
+    change: Callable[[Any], None],
+    num_envs: int = 4096,
+    device: str = "cuda",
+    turn: int = 50,
+) -> Figures | None:
+    """Graphs of `mujoco_warp.step` of a task's worlds, without and with a change of its physics.
+
+    Args:
+        seconds: measured time [s].
+        task: the task.
+        change: function that changes the task's configuration.
+        num_envs: number of worlds.
+        device: the GPU.
+        turn: number of physics steps between two measurements.
+    """
+    import mujoco_warp as mjw
+    import torch
+    import warp as wp
+
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.tasks import load_env_cfg
+
+    if not task.startswith("Cartpole") and robots_folder() is None:
+        return None
+    calls: list[Callable[[], None]] = []
+    envs: list[ManagerBasedRlEnv] = []
+    for changes in (False, True):
+        cfg = load_env_cfg(task)
+        cfg.scene.num_envs, cfg.seed, cfg.sim.engine = num_envs, 1, "warp"
+        if changes:
+            change(cfg)
+        env = ManagerBasedRlEnv(cfg, device=device)
+        env.reset()
+        for _ in range(20):
+            env.step(torch.zeros(num_envs, env.action_manager.total_action_dim, device=device))
+        with wp.ScopedDevice(device), wp.ScopedCapture() as physics_graph:
+            mjw.step(env.sim.wp_model, env.sim.wp_data)
+        graph: Any = physics_graph.graph
+
+        def steps(graph: Any = graph) -> None:
+            for _ in range(turn):
+                wp.capture_launch(graph)
+            wp.synchronize()
+
+        calls.append(steps)
+        envs.append(env)
+    without, with_it = in_turns(calls[0], calls[1], seconds)
+    return {
+        "num_envs": num_envs,
+        "without_us": 1e6 * median(without) / turn,
+        "with_us": 1e6 * median(with_it) / turn,
+        "ratio": sum(without) / sum(with_it),
+        "ratio_median": median(a / b for a, b in zip(without, with_it, strict=True)),
+        "well_worlds": int((envs[1].sim.status == 0).sum()),
+    }
+
+
+def _named_sensors_only(cfg: Any) -> None:
+    from manyworlds.tasks.cpu_physics import keep_named_sensors
+
+    keep_named_sensors(cfg)
+
+
+def _half_the_iterations(cfg: Any) -> None:
+    cfg.sim.mujoco.iterations = max(1, cfg.sim.mujoco.iterations // 2)
+
+
+def _half_the_line_search(cfg: Any) -> None:
+    cfg.sim.mujoco.ls_iterations = max(1, cfg.sim.mujoco.ls_iterations // 2)
+
+
+def _few_contacts(cfg: Any) -> None:
+    cfg.sim.nconmax = 24
+
+
+def _few_constraints(cfg: Any) -> None:
+    cfg.sim.njmax = 100
+
+
+# Changes of a task's physics: what is compared, and the change. Sizes that are None, as in all
+# tasks, are those of `estimate_capacity`.
+GPU_LEVERS: dict[str, tuple[str, Callable[[Any], None]]] = {
+    "sensors": ("all sensors / those that terms name", _named_sensors_only),
+    "iterations": ("the task's iterations of the solver / half of them", _half_the_iterations),
+    "line-search": ("the task's iterations of the line search / half", _half_the_line_search),
+    "nconmax": ("estimated room for contacts / 24 in each world", _few_contacts),
+    "njmax": ("estimated room for constraints / 100 in each world", _few_constraints),
+}
 
 
 def _simulation(device: str, num_envs: int, recording: bool = False) -> Any:
@@ -179,24 +315,40 @@ GPU_WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | No
         0.95,
         lambda seconds: env_step(seconds, "Velocity-Flat-G1", 8192),
     ),
-    "gpu-captured-cartpole": (
-        "Cartpole-Balance, 4096 worlds on a GPU, graphs of mujoco_warp.step / captured env.step",
-        None,
-        lambda seconds: env_step(seconds, "Cartpole-Balance", 4096, capture="auto"),
-    ),
-    "gpu-captured-go1": (
-        "Velocity-Flat-Go1, 4096 worlds on a GPU, graphs of mujoco_warp.step / captured env.step",
-        0.9,
-        lambda seconds: env_step(seconds, "Velocity-Flat-Go1", 4096, capture="auto"),
-    ),
-    "gpu-captured-g1": (
-        "Velocity-Flat-G1, 8192 worlds on a GPU, graphs of mujoco_warp.step / captured env.step",
-        0.95,
-        lambda seconds: env_step(seconds, "Velocity-Flat-G1", 8192, capture="auto"),
-    ),
     "gpu-train-go1": (
         "Velocity-Flat-Go1, PPO in 4096 worlds on a GPU, collecting / whole iteration",
         None,
         lambda seconds: gpu_training("Velocity-Flat-Go1"),
     ),
 }
+
+CAPTURED_TASKS = {
+    "cartpole": "Cartpole-Balance",
+    "go1": "Velocity-Flat-Go1",
+    "go1-rough": "Velocity-Rough-Go1",
+    "g1": "Velocity-Flat-G1",
+    "tracking": "Tracking-Flat-G1",
+    "lifting": "Lift-Cube-Yam",
+}
+CAPTURED_WORLDS = (1024, 4096, 8192)
+_GOALS = {("go1", 4096): 0.9, ("g1", 8192): 0.95}
+
+for _name, _task in CAPTURED_TASKS.items():
+    for _worlds in CAPTURED_WORLDS:
+        GPU_WORKLOADS[f"gpu-captured-{_name}-{_worlds}"] = (
+            f"{_task}, {_worlds} worlds on a GPU, graphs of mujoco_warp.step / captured env.step",
+            _GOALS.get((_name, _worlds)),
+            functools.partial(env_step, task=_task, num_envs=_worlds, capture="auto"),
+        )
+        GPU_WORKLOADS[f"gpu-captured-train-{_name}-{_worlds}"] = (
+            f"{_task}, PPO in {_worlds} worlds on a GPU with captured steps and updates, "
+            "collecting / whole iteration",
+            None,
+            functools.partial(_captured_training, task=_task, num_envs=_worlds),
+        )
+for _name, (_what, _change) in GPU_LEVERS.items():
+    GPU_WORKLOADS[f"gpu-lever-{_name}"] = (
+        f"Velocity-Flat-Go1, physics of 4096 worlds on a GPU, {_what}",
+        None,
+        functools.partial(lever, task="Velocity-Flat-Go1", change=_change),
+    )

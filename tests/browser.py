@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import shutil
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def tell_input(handle: Any, event: Any) -> None:
 
 # Without a graphics card one picture takes up to seconds, and pages draw as many as they can: one
 # in a while leaves time for everything else.
-_FEW_PICTURES = """
+FEW_PICTURES = """
 const draw = window.requestAnimationFrame.bind(window);
 window.requestAnimationFrame = call => setTimeout(() => draw(call), 250);
 window.cancelAnimationFrame = clearTimeout;
@@ -43,9 +44,9 @@ document.addEventListener("DOMContentLoaded", () => {
 """
 
 
-@pytest.fixture
-def browser():
-    """A page of a real browser, 800 x 480; skip, and say why, where there is none."""
+@contextlib.contextmanager
+def open_chromium() -> Iterator[Any]:
+    """A real browser of playwright; skip, and say why, where there is none."""
     api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra 'dev'")
     names = ("chromium", "chromium-browser", "google-chrome")
     browser_path = next(filter(None, map(shutil.which, names)), None)
@@ -61,8 +62,15 @@ def browser():
                 "--enable-unsafe-swiftshader",
             ],
         )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def browser():
+    """A page of a real browser, 800 x 480; skip, and say why, where there is none."""
+    with open_chromium() as chromium:
         page = chromium.new_page(viewport={"width": 800, "height": 480})
-        page.add_init_script(_FEW_PICTURES)
+        page.add_init_script(FEW_PICTURES)
         page.set_default_timeout(120_000)
         yield page
-        chromium.close()

@@ -144,6 +144,12 @@ TRIALS = {
         import robot_descriptions
         assert "unitree_go2" in menagerie_names()
         """,
+    "share": """
+        from pathlib import Path
+        from manyworlds.cli.main import main
+        assert main(["share", "Reach", "--output", "page"]) == 0
+        assert Path("page/index.html").is_file() and Path("page/world.json").is_file()
+        """,
     "wandb": """
         import wandb
         from manyworlds.utils.wandb import add_wandb_tags

@@ -15,6 +15,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from manyworlds.share.vendor import PACKAGES
+
 PAGE = Path("docs/licenses.md")
 _UNLISTED = ("dev", "docs")
 _CORE = "all"
@@ -56,6 +58,15 @@ As of an installation with all extras on Linux, with PyTorch's build for the CPU
 
 | license | packages |
 |---|---|
+"""
+_PAGES = """
+## Programs in shared pages
+
+`manyworlds share` copies these packages of npm into its folders, with their licenses; the wheel
+does not contain them.
+
+| package | version | license | source |
+|---|---|---|---|
 """
 _ROBOTS = """
 ## Robots
@@ -149,6 +160,10 @@ def render_page(project: Mapping[str, object], robots: Mapping[str, str]) -> str
     ]
     indirect = {name: license_of(name) for name in indirect_packages(direct)}
     parts = [_HEAD, *_lines(rows), _INDIRECT, *_lines(_by_license(indirect))]
+    pages = [
+        f"| {each.name} | {each.version} | {each.license} | {each.source} |" for each in PACKAGES
+    ]
+    parts += [_PAGES, *_lines(pages)]
     return "".join([*parts, _ROBOTS, *_lines(_by_license(robots))])
 
 

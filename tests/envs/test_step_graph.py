@@ -22,7 +22,7 @@ from tests.recorded_graph import RecordedGraph
 pytestmark = pytest.mark.slow  # kernels are compiled at first
 
 
-def recorder(env: ManagerBasedRlEnv) -> RecordedGraph:
+def recorder(env: ManagerBasedRlEnv, before: object = None) -> RecordedGraph:
     """Return an empty graph."""
     return RecordedGraph()
 
@@ -79,7 +79,7 @@ def test_a_graph_equals_the_steps_of_python(task):
     env = make(config(task))
     before = env.sim.data.qpos.clone()
     with gpu_paths():
-        assert why_not_equal(env, recorder) is None
+        assert why_not_equal(env, StepGraph(env, recorder)) is None
     assert torch.equal(env.sim.data.qpos, before) and env.step_graph is None
 
 
@@ -97,7 +97,7 @@ def test_delays_and_histories_are_repeated():
             sensor.update_period = 0.04
     env = make(cfg)
     with gpu_paths():
-        assert why_not_equal(env, recorder) is None
+        assert why_not_equal(env, StepGraph(env, recorder)) is None
 
 
 class keeps_the_last(ManagerTermBase):  # noqa: N801
@@ -122,7 +122,7 @@ def test_what_only_python_repeats_is_found():
     cfg.rewards["keeps"] = RewardTermCfg(func=keeps_the_last, weight=1.0)
     env = make(cfg)
     with gpu_paths():
-        assert why_not_equal(env, recorder) == "rewards after step 2"
+        assert why_not_equal(env, StepGraph(env, recorder)) == "rewards after step 2"
 
 
 def test_results_are_not_overwritten():

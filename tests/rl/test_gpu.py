@@ -11,6 +11,8 @@ import torch
 
 from manyworlds.cli.policies import load_policy
 from manyworlds.envs import ManagerBasedRlEnv, check_env
+from manyworlds.managers import EventTermCfg, RewardTermCfg
+from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
 from manyworlds.rl.evaluation import evaluate
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
@@ -75,6 +77,67 @@ def test_training_with_captured_steps(settings, tmp_path):
         run = train(TASK, env_cfg, rl_cfg, tmp_path / capture, device="cuda")
         returns.append([record.scalars["Loss/value"] for record in run.records])
     assert returns[0] == pytest.approx(returns[1], rel=1e-3)
+
+
+def reads_a_value(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Reward that branches on a value, and reads derived fields."""
+    if env.sim.data.qvel.abs().mean().item() > 0.1:
+        return env.sim.data.xpos[:, -1, 2].clone()
+    return torch.zeros(env.num_envs, device=env.device)
+
+
+def pushes(env: ManagerBasedRlEnv, env_ids: torch.Tensor) -> None:
+    """Set joint velocities by ids."""
+    robot = env.scene.entity("robot")
+    speed = env.random.uniform(-1.0, 1.0, (robot.num_joints,), env_ids=env_ids)
+    robot.write_joint_velocity_to_sim(speed, env_ids=env_ids)
+
+
+def test_terms_that_cannot_be_captured_run_between_graphs(settings):
+    """Name a reward that reads a value and an event that takes ids, and capture the rest."""
+    env_cfg, _ = settings
+    env_cfg.rewards["reads"] = RewardTermCfg(func=reads_a_value, weight=1.0)
+    env_cfg.events["pushes"] = EventTermCfg(
+        func=pushes, mode="interval", interval_range_s=(0.05, 0.2)
+    )
+    env_cfg.sim.nan_guard.enabled = False
+    env_cfg.sim.capture = "auto"  # which compares 20 steps with those of Python
+    with pytest.warns(UserWarning, match=r"'reads' is not capturable: .* has 3 segments"):
+        env = ManagerBasedRlEnv(env_cfg, device="cuda")
+    assert env.step_graph is not None
+    for _ in range(4):
+        env.step(torch.zeros(32, env.action_manager.total_action_dim, device="cuda"))
+    assert env.step_graph.captures == 1 and env.step_graph.segments == 3
+
+
+def test_a_captured_rollout_waits_for_the_gpu_when_it_is_complete(settings):
+    """Read the reports of all steps once, and once whether anything was NaN."""
+    env_cfg, rl_cfg = settings
+    env_cfg.sim.capture = "full"
+    env_cfg.sim.nan_guard.enabled = False
+    env = ManagerBasedRlEnv(env_cfg, device="cuda")
+    runner = OnPolicyRunner(RslRlVecEnvWrapper(env), rl_cfg, device="cuda")
+    runner.learn(2)
+    with torch.inference_mode():
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            with pytest.warns(UserWarning, match="synchroniz") as waits:
+                runner._collect(runner.env.get_observations())
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    places = [f"{w.filename}:{w.lineno}" for w in waits if "synchroniz" in str(w.message)]
+    assert len(places) <= 2, places
+
+
+def test_training_with_captured_updates(settings, tmp_path):
+    """Learn by a graph the same as without, with the adaptive learning rate."""
+    losses = []
+    for captures in (False, True):
+        env_cfg, rl_cfg = copy.deepcopy(settings)
+        rl_cfg.algorithm.capture_update = captures
+        run = train(TASK, env_cfg, rl_cfg, tmp_path / f"{captures}", device="cuda")
+        losses.append([record.scalars["Loss/value"] for record in run.records])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
 def test_a_step_waits_for_the_gpu_once_at_most(settings):

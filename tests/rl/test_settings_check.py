@@ -58,7 +58,7 @@ def test_wrong_numbers_of_networks_and_runs_are_named(rl_cfg):
 
 def test_numbers_are_checked_before_the_worlds_are_built(env_cfg, rl_cfg, log_root, monkeypatch):
     """Refuse a number at once, and make no run folder."""
-    monkeypatch.setattr("manyworlds.rl.training.ManagerBasedRlEnv", None)
+    monkeypatch.setattr("manyworlds.rl.training.make_env", None)
     rl_cfg.algorithm.gamma = 1.7
     with pytest.raises(ValueError, match="got 1.7"):
         train("Cartpole-Swingup", env_cfg, rl_cfg, log_root)

@@ -71,6 +71,7 @@ PAGES = {
         "manyworlds.asset_zoo.third_party",
     ),
     "viewer": ("manyworlds.viewer",),
+    "share": ("manyworlds.share",),
     "lab": (
         "manyworlds.lab",
         "manyworlds.lab.training",

@@ -36,6 +36,7 @@ COMMANDS = {
     "bench": "measure the speed of a task or a model file",
     "validate": "check model files and tasks",
     "export": "write a scene as one MJCF file with its assets",
+    "share": "write a page that runs a policy in any browser, without a server",
     "export-dataset": "write episodes of a policy as Parquet files, as a LeRobot dataset",
     "diff": "compare two model files",
     "doctor": "check packages, OpenGL, GPU, ports and disk",

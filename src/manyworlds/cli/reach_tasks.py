@@ -59,6 +59,7 @@ from manyworlds.utils.viewer_config import ViewerConfig
 
 if TYPE_CHECKING:
     from manyworlds.rl import OnnxPolicy
+    from manyworlds.share import ControlGraph, Value
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 FILE = $file  # noqa: E501
@@ -102,6 +103,17 @@ def _plain_tip_position(policy: OnnxPolicy, data: mujoco.MjData, params: dict[st
 
 PLAIN_OBSERVATION_FNS = {"tip_position": _plain_tip_position}
 """Functions that replace observation terms of this file where policies run in plain MuJoCo."""
+
+
+def _onnx_tip_position(graph: ControlGraph, params: dict[str, Any]) -> Value:
+    """Add `tip_position` to a graph, shape [3]."""
+    root = graph.policy.entities["robot"]["root_body"]
+    tip = root.rpartition("/")[0] + "/reaching_tip"
+    return graph.position("site", tip) - graph.position("body", root)
+
+
+ONNX_OBSERVATION_FNS = {"tip_position": _onnx_tip_position}
+"""Functions that replace observation terms of this file in the pages of `manyworlds share`."""
 
 
 def distance(

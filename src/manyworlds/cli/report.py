@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from manyworlds.cli.runs import FoundRun, find_run, tell_differences
 from manyworlds.cli.task_files import load_task_of
 
 if TYPE_CHECKING:
+    from manyworlds.cli.report_content import Results
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.rl.evaluation import Evaluation
 
@@ -52,6 +54,8 @@ class ReportOptions:
     """Film the policy in one world: MP4 with the extra `video`, else GIF."""
     film_seconds: float = 8.0
     """Length of the film [s]."""
+    share: bool = False
+    """Also write the folder `share` beside the page, as `manyworlds share` does, and link it."""
     log_root: LogRoot = RUNS
     device: Device = None
     bucket: Bucket = None
@@ -109,6 +113,10 @@ def main(argv: list[str]) -> int:
             results.pictures, results.no_pictures = _attempt(
                 "film", lambda: _film(found, Path(scratch), options)
             )
+        if options.share:
+            results.shared, results.no_shared = _attempt(
+                "page of the policy", lambda: _share(found, out, results, options)
+            )
         fill_page(page, run, found.checkpoint, records, results, Path(scratch))
         page.write(out)
     print(f"report: {out}")
@@ -151,6 +159,26 @@ def _evaluate(found: FoundRun, options: ReportOptions) -> Evaluation:
     cfg = one_bucket(cfg, options.bucket)
     cfg.seed = UNSEEN_SEED
     return evaluate_checkpoint(task, checkpoint, run, cfg, options.device)
+
+
+def _share(found: FoundRun, out: Path, results: Results, options: ReportOptions) -> Path:
+    """Write the policy as a page of its own beside the report; return its folder."""
+    from manyworlds.cli.share import ShareOptions, write_page
+
+    run = found.need_folder()
+    share = ShareOptions(
+        targets=(str(found.checkpoint or run.path),),
+        output=out.parent / "share",
+        evaluate=results.evaluation is not None,
+        log_root=options.log_root,
+        device=options.device,
+        from_file=options.from_file,
+    )
+    known = {}
+    if results.evaluation is not None:
+        known[run.path] = results.evaluation
+    command = f"manyworlds share {shlex.quote(str(run.path))} --output share"
+    return write_page(share, command, known)
 
 
 def _film(found: FoundRun, folder: Path, options: ReportOptions) -> list[Path]:

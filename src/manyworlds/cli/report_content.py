@@ -47,6 +47,9 @@ class Results:
     no_evaluation: str = ""
     pictures: list[Path] | None = field(default=None)
     no_pictures: str = ""
+    shared: Path | None = None
+    """Folder of `manyworlds share` beside the page."""
+    no_shared: str = ""
     settings: str = "the settings of the training"
     """Settings of the worlds in which the policy was evaluated."""
 
@@ -76,6 +79,16 @@ def fill_page(
             page.media(path, f"The policy in one world: {path.stem}")
         if results.no_pictures:
             page.text(f"There is no film: {results.no_pictures}")
+    if results.shared is not None:
+        page.heading("In the browser")
+        page.link("The policy, simulated in the browser", f"{results.shared.name}/index.html")
+        page.text(
+            "Browsers load it from a web server only, such as `python -m http.server` in the "
+            "folder of this page."
+        )
+    elif results.no_shared:
+        page.heading("In the browser")
+        page.text(f"There is no page of the policy: {results.no_shared}")
     if results.evaluation or results.no_evaluation:
         _add_evaluation(page, results)
     _add_curves(page, records, scratch)

@@ -6,6 +6,7 @@ import copy
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple, NoReturn
 
 import gymnasium
@@ -258,6 +259,13 @@ class BucketedRlEnv(ManagerBasedRlEnv):
             self._joined([env.reset_time_outs for env in envs]),
             self.extras,
         )
+
+    def reporting_later(self) -> AbstractContextManager[object]:
+        """Read the reports of captured control steps at the end of this context, at once."""
+        stack = ExitStack()
+        for part in self._parts:
+            stack.enter_context(part.env.reporting_later())
+        return stack
 
     def set_auto_reset(self, on: bool) -> None:
         """Change the setting `auto_reset`, which no checkpoint contains."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pkgutil
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -17,6 +19,7 @@ import torch
 
 from manyworlds.envs.build_notes import warn_of_doubts
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
+from manyworlds.envs.env_spaces import action_space, observation_space
 from manyworlds.envs.mdp.events import reset_scene_to_default
 from manyworlds.envs.step_graph import StepGraph, captured
 from manyworlds.envs.types import Extras, StepObserver, SubstepStage, VecEnvObs, VecEnvStepReturn
@@ -465,7 +468,7 @@ class ManagerBasedRlEnv(Stateful):
                 self.step_graph.forget()
             report = yield from self.on_device(action, done, merge=merge)
         if report is not None:
-            self._tell(*report)
+            self._tell(*report, self.extras["log"])
         if observed:
             for observer in self.observers[::-1]:
                 observer.after_step()
@@ -476,7 +479,7 @@ class ManagerBasedRlEnv(Stateful):
         """Make the part of a control step that can be captured as a CUDA graph; see `substeps`.
 
         Returns:
-            The arguments of `_tell`, which reads them on the host; None if it has read them.
+            The first arguments of `_tell`, which reads them on the host; None if it has.
         """
         if action is not None:
             self.action_manager.process_action(action)
@@ -504,7 +507,7 @@ class ManagerBasedRlEnv(Stateful):
             values.append(torch.stack(masks))
         report = torch.cat(values), len(due)
         if reads_are_free(self.device):
-            finished, due = self._tell(*report)
+            finished, due = self._tell(*report, self.extras["log"])
             report = None
         else:
             finished = Worlds.masked(self.reset_buf)
@@ -535,7 +538,20 @@ class ManagerBasedRlEnv(Stateful):
         self.recorder_manager.record_post_step()
         return report
 
-    def _tell(self, report: torch.Tensor, num_timers: int) -> tuple[Worlds | None, np.ndarray]:
+    def reporting_later(self) -> AbstractContextManager[object]:
+        """Read the reports of all captured control steps at the end of this context, at once.
+
+        Numbers of worlds under `Status/` are written to the logs of their steps then, and values
+        that are not finite are named by manager. Steps that are not captured, without auto_reset,
+        or with the nan_policy "error" of a term are read when they are complete.
+        """
+        if self.step_graph is None or not self.cfg.auto_reset or self._not_finite.raises:
+            return contextlib.nullcontext()
+        return self.step_graph.reporting_later(self._tell)
+
+    def _tell(
+        self, report: torch.Tensor, num_timers: int, log: dict[str, object]
+    ) -> tuple[Worlds | None, np.ndarray]:
         """Log and name what has gone wrong in a control step; the only transfer to the host.
 
         Args:
@@ -543,6 +559,7 @@ class ManagerBasedRlEnv(Stateful):
                 episodes end and which worlds have errors, which intervals of events have expired,
                 and masks of worlds where values are not finite.
             num_timers: number of intervals of events.
+            log: log of the step, to which numbers of worlds are added.
 
         Returns:
             The worlds whose episode ended, None if there are none, and the flags of expired
@@ -554,11 +571,12 @@ class ManagerBasedRlEnv(Stateful):
         due = host[1 : 1 + num_timers]
         not_finite = host[1 + num_timers :]
         self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
-        log = self.extras["log"]
         for name, count in status_counts(status).items():
             log[f"Status/{name}"] = count
         if not_finite.any():
-            log.update(self._not_finite.tell(not_finite, ended & ((status & int(FATAL)) != 0)))
+            diverged = ended & ((status & int(FATAL)) != 0)
+            is_over = log is not self.extras["log"]
+            log.update(self._not_finite.tell(not_finite, diverged, is_over=is_over))
         if not self.cfg.auto_reset:
             self._must_reset.copy_(torch.from_numpy(ended))
         finished = None
@@ -772,21 +790,9 @@ class ManagerBasedRlEnv(Stateful):
 
     def _define_spaces(self) -> None:
         """Define the gymnasium spaces of observations and actions."""
-
-        def box(shape: tuple[int, ...]) -> gymnasium.spaces.Box:
-            return gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float32)
-
-        groups: dict[str, gymnasium.Space[Any]] = {}
-        for name, dim in self.observation_manager.group_obs_dim.items():
-            if isinstance(dim, list):
-                terms = self.observation_manager.active_terms[name]
-                shapes = zip(terms, dim, strict=True)
-                groups[name] = gymnasium.spaces.Dict({term: box(shape) for term, shape in shapes})
-            else:
-                groups[name] = box(dim)
+        self.single_observation_space = observation_space(self.observation_manager)
+        self.single_action_space = action_space(self.action_manager)
         batch = gymnasium.vector.utils.batch_space
-        self.single_observation_space = gymnasium.spaces.Dict(groups)
-        self.single_action_space = box((self.action_manager.total_action_dim,))
         self.observation_space = batch(self.single_observation_space, self.num_envs)
         self.action_space = batch(self.single_action_space, self.num_envs)
 

@@ -1,101 +1,86 @@
-"""Control step as one captured CUDA graph, which repeats its kernels without Python.
+"""Control step as captured CUDA graphs, which repeat its kernels without Python.
 
-The graph contains everything from the processing of actions to the observations. Before it, the
-host copies the actions; after it, it copies results, reads one report, and logs. What Python
-decides is decided once, at the capture: a step that has other numbers or settings is captured
-again.
+The graphs contain everything from the processing of actions to the observations; there is one,
+unless terms that cannot be captured run between several. Before them, the host copies the actions;
+after them, it copies results, reads one report, and logs. What Python decides is decided once, at
+the capture: a step that has other numbers or settings is captured again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from manyworlds.envs.capture_obstacles import Obstacle, obstacles_of
+from manyworlds.envs.step_segments import MakeGraph, Segments, cuda_graph
 from manyworlds.managers import SceneEntityCfg
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
 
 T = TypeVar("T")
+Tell = Callable[[torch.Tensor, int, dict[str, object]], object]
 _COMPARED_STEPS = 20
 _DEPTH = 4  # of dictionaries and settings within settings
 
 
-class Graph(Protocol):
-    """Operations that are recorded once, and repeated."""
-
-    has_run: bool
-    """True if what is recorded is also done."""
-
-    def record(self) -> AbstractContextManager[None]:
-        """Record what is done within this context."""
-        ...
-
-    def replay(self) -> None:
-        """Repeat what was recorded."""
-        ...
-
-
-class CudaGraph:
-    """CUDA graph of kernels of torch and of MuJoCo Warp, on one stream and one memory pool.
-
-    Args:
-        env: the environment.
-    """
-
-    has_run = False
-
-    def __init__(self, env: ManagerBasedRlEnv) -> None:
-        self._sim = env.sim
-        self._graph = torch.cuda.CUDAGraph()
-
-    @contextmanager
-    def record(self) -> Iterator[None]:
-        """Record what is done within this context, without doing it."""
-        stream = torch.cuda.Stream(self._sim.device)
-        mode = "thread_local"  # other threads may use the GPU meanwhile
-        with (
-            torch.cuda.graph(self._graph, stream=stream, capture_error_mode=mode),
-            self._sim.captured_on(stream),
-        ):
-            yield
-
-    def replay(self) -> None:
-        """Repeat what was recorded."""
-        self._graph.replay()
-
-
 class StepGraph:
-    """Control steps of an environment by a graph.
+    """Control steps of an environment by graphs.
 
     Args:
         env: the environment.
         make_graph: function that makes an empty graph.
+        eager: terms that cannot be captured, such as "RewardManager term 'upright'".
     """
 
     def __init__(
-        self, env: ManagerBasedRlEnv, make_graph: Callable[[ManagerBasedRlEnv], Graph] = CudaGraph
+        self,
+        env: ManagerBasedRlEnv,
+        make_graph: MakeGraph = cuda_graph,
+        eager: Collection[str] = (),
     ) -> None:
         self._env = env
         self._make_graph = make_graph
-        self._graph: Graph | None = None
+        self._eager = eager
+        self._segments: Segments | None = None
         self._settings: object = None
         with torch.inference_mode(False):
             width = env.action_manager.total_action_dim
             self._action = torch.zeros(env.num_envs, width, device=env.device)
         self.captures = 0
         """Number of captures so far."""
+        self.segments = 0
+        """Number of graphs of a control step, between which terms are called by Python."""
+        self._unread: list[tuple[torch.Tensor, int, dict[str, object]]] | None = None
 
     def forget(self) -> None:
         """Capture again at the next step, because something was changed from outside."""
-        self._graph = None
+        self._segments = None
 
-    def step(self, action: torch.Tensor) -> tuple[torch.Tensor, int]:
+    @contextlib.contextmanager
+    def reporting_later(self, tell: Tell) -> Iterator[None]:
+        """Read what the host reads of steps at the end of this context, at once.
+
+        Args:
+            tell: function that is given the report of each step, its number of timers and its log.
+        """
+        unread: list[tuple[torch.Tensor, int, dict[str, object]]] = []
+        self._unread = unread
+        try:
+            yield
+        finally:
+            self._unread = None
+        if unread:
+            reports = torch.stack([report for report, _, _ in unread]).cpu()
+            for report, (_, num_timers, log) in zip(reports, unread, strict=True):
+                tell(report, num_timers, log)
+
+    def step(self, action: torch.Tensor) -> tuple[torch.Tensor, int] | None:
         """Make the part of a control step that runs on the device.
 
         The environment then has its results, in tensors that later steps do not overwrite.
@@ -104,47 +89,54 @@ class StepGraph:
             action: actions, shape [num_envs, total_action_dim].
 
         Returns:
-            All that the host reads of the step; see `ManagerBasedRlEnv.on_device`.
+            All that the host reads of the step; see `ManagerBasedRlEnv.on_device`. None if it is
+            read later.
         """
         env = self._env
         self._action.copy_(action)
-        settings = self._settings_at(env.common_step_counter + 1)
-        if self._graph is None or settings != self._settings:
+        step = env.common_step_counter + 1
+        settings = self._settings_at(step)
+        if self._segments is None or settings != self._settings:
             self._capture()
             self._settings = settings  # curricula may have changed some since
         else:
-            env.common_step_counter += 1
-            self._graph.replay()
+            self._segments.replay()
+            env.common_step_counter = step
+            self._logged_by_python = env.extras["log"]
         env.obs_buf = _copy(self._obs)
         reward, terminated, time_outs, report = self._results
         env.reward_buf = reward.clone()
         env.reset_terminated = terminated.clone()
         env.reset_time_outs = time_outs.clone()
         logged = dict(zip(self._logged, self._log.clone().unbind(), strict=True))
-        env.extras = {"log": {**self._unlogged, **logged}, **_copy(self._extras)}
+        log: dict[str, object] = {**self._unlogged, **logged, **self._logged_by_python}
+        env.extras = {"log": log, **_copy(self._extras)}
+        if self._unread is not None:
+            self._unread.append((report.clone(), self._num_timers, log))
+            return None
         return report, self._num_timers
 
     def _capture(self) -> None:
         """Record a control step with the present actions, and make it."""
         env = self._env
-        graph = self._make_graph(env)
+        segments = Segments(env, self._make_graph, self._eager)
         env.extras = {"log": {}}
-        with torch.inference_mode(False), torch.no_grad(), graph.record():
+        with torch.inference_mode(False), torch.no_grad(), segments.record():
             read = _run(env.on_device(self._action, merge=True))
             assert read is not None  # masks name the worlds
             report, self._num_timers = read
-            log = env.extras["log"]
+            log = {n: v for n, v in env.extras["log"].items() if n not in segments.logged}
             self._logged = [name for name, value in log.items() if _is_number_on(env.device, value)]
             values = [log[name].float().reshape(()) for name in self._logged]
             self._log = torch.stack(values) if values else self._action.new_zeros(0)
-        if not graph.has_run:
-            graph.replay()
+        self._logged_by_python = segments.logged
         self._unlogged = {name: log[name] for name in log if name not in self._logged}
         self._extras = {name: value for name, value in env.extras.items() if name != "log"}
         self._obs = env.obs_buf
         self._results = env.reward_buf, env.reset_terminated, env.reset_time_outs, report
-        self._graph = graph
+        self._segments = segments
         self.captures += 1
+        self.segments = segments.count
 
     def _settings_at(self, step: int) -> object:
         """Return what Python reads in a control step: numbers of terms, and stages of curricula."""
@@ -174,14 +166,12 @@ def _run(steps: Generator[object, None, T]) -> T:
             return end.value
 
 
-def why_not_equal(
-    env: ManagerBasedRlEnv, make_graph: Callable[[ManagerBasedRlEnv], Graph] = CudaGraph
-) -> str | None:
+def why_not_equal(env: ManagerBasedRlEnv, graph: StepGraph) -> str | None:
     """Compare control steps of a graph with those of Python, and return to the present state.
 
     Args:
         env: the environment.
-        make_graph: function that makes an empty graph.
+        graph: the graph.
 
     Returns:
         Name of the first result that differs in any bit, None if none does.
@@ -194,9 +184,9 @@ def why_not_equal(
     try:
         for action in actions[:2]:  # what is made at its first use exists then
             env.step(action)
-        for graph in (None, StepGraph(env, make_graph)):
+        for used in (None, graph):
             env.load_state_dict(state)
-            env.step_graph = graph
+            env.step_graph = used
             seen.append([_results_of(env, action) for action in actions])
     finally:
         env.step_graph = None
@@ -217,25 +207,45 @@ def _results_of(env: ManagerBasedRlEnv, action: torch.Tensor) -> dict[str, torch
     return results
 
 
-def captured(env: ManagerBasedRlEnv, *, strict: bool) -> StepGraph | None:
-    """Return the graph of an environment's control steps, None if it differs from them.
+def captured(
+    env: ManagerBasedRlEnv, *, strict: bool, make_graph: MakeGraph = cuda_graph
+) -> StepGraph | None:
+    """Return the graphs of an environment's control steps, None if they differ from them.
+
+    Terms that cannot be captured run between graphs, and are named in a warning.
 
     Args:
         env: the environment.
-        strict: whether to raise an error instead of a warning.
+        strict: whether one graph must contain the step, and to raise an error instead of a
+            warning.
+        make_graph: function that makes an empty graph.
 
     Raises:
         RuntimeError: the step cannot be captured, or differs, and `strict` is set.
     """
-    problem = _problem(env)
+    problem = _problem(env, make_graph)
+    eager: dict[str, Obstacle] = {}
     if problem is None:
+        state = env.state_dict()
         try:
-            different = why_not_equal(env)
-        except RuntimeError as error:  # of CUDA or of Warp
+            obstacles = obstacles_of(env)
+        finally:
+            env.load_state_dict(state)
+        for obstacle in obstacles:
+            if strict or not obstacle.can_be_passed_by:
+                problem = f"{obstacle}"
+                break
+            eager.setdefault(obstacle.term, obstacle)
+    if problem is None:
+        trial = StepGraph(env, make_graph, eager)
+        try:
+            different = why_not_equal(env, trial)
+        except Exception as error:  # of CUDA, of Warp, or of a term that finds itself captured
             problem = f"{error}"
         else:
             if different is None:
-                return StepGraph(env)
+                _name(eager, trial.segments)
+                return StepGraph(env, make_graph, eager)
             problem = f"a captured step gives other {different}"
     message = (
         f"The control step is not captured: {problem}. Set SimulationCfg.capture='off', or find "
@@ -247,9 +257,20 @@ def captured(env: ManagerBasedRlEnv, *, strict: bool) -> StepGraph | None:
     return None
 
 
-def _problem(env: ManagerBasedRlEnv) -> str | None:
+def _name(eager: Mapping[str, Obstacle], segments: int) -> None:
+    """Name the terms that run between graphs, each once."""
+    if not eager:
+        return
+    terms = [
+        f"{obstacle.term} is not capturable: {obstacle.file}:{obstacle.line} {obstacle.problem}"
+        for obstacle in eager.values()
+    ]
+    warnings.warn(f"{'; '.join(terms)}; the step has {segments} segments.", stacklevel=5)
+
+
+def _problem(env: ManagerBasedRlEnv, make_graph: MakeGraph) -> str | None:
     """Return what does not repeat without Python, if there is anything."""
-    if env.device.type != "cuda":
+    if make_graph is cuda_graph and env.device.type != "cuda":
         return f"its worlds are on '{env.device}', and graphs need an NVIDIA GPU"
     if env.sim.nan_guard is not None:
         return "the NaN guard looks at each step"

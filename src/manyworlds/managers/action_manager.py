@@ -229,13 +229,21 @@ class ActionManager(BuiltTermManager[ActionTerm]):
         self._action.copy_(action)
         if self._present is not None:
             self._action *= self._present
-        for term, part in zip(self._class_terms.values(), self._slices, strict=True):
-            term.process_actions(part)
+        for (name, term), part in zip(self._class_terms.items(), self._slices, strict=True):
+            capture = self.capture
+            if capture is not None and capture.breaks_at(self.kind, name):
+                capture.call(term.process_actions, part)
+            else:
+                term.process_actions(part)
 
     def apply_action(self) -> None:
         """Write the targets of all terms to their entities."""
-        for term in self._class_terms.values():
-            term.apply_actions()
+        for name, term in self._class_terms.items():
+            capture = self.capture
+            if capture is not None and capture.breaks_at(self.kind, name):
+                capture.call(term.apply_actions)
+            else:
+                term.apply_actions()
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Set the stored actions of the given worlds to zero and reset the terms."""

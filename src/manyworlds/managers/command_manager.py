@@ -246,23 +246,25 @@ class CommandManager(BuiltTermManager[CommandTerm]):
 
     def compute(self, dt: float | torch.Tensor, env_ids: EnvIds = None) -> None:
         """Advance all commands by `dt` [s]; see `CommandTerm.compute`."""
-        for term in self._class_terms.values():
-            if env_ids is None:
-                term.compute(dt, None)
-                continue
-            given: Any = self._worlds(env_ids).for_call(term.compute)
-            if given is not None:
-                term.compute(dt, given)
+        worlds = None if env_ids is None else self._worlds(env_ids)
+        for name, term in self._class_terms.items():
+            capture = self.capture
+            if capture is not None and capture.breaks_at(self.kind, name):
+                capture.call(_compute, term, dt, worlds, writes=True)
+            else:
+                _compute(term, dt, worlds)
 
     def reset(self, env_ids: EnvIds) -> dict[str, torch.Tensor]:  # type: ignore[override]
         """Resample the commands of given worlds; log the means of their metrics, shape []."""
         worlds = self._worlds(env_ids)
         log: dict[str, torch.Tensor] = {}
         for name, term in self._class_terms.items():
-            given: Any = worlds.for_call(term.reset)
-            if given is None:
-                continue
-            for metric, value in term.reset(given).items():
+            capture = self.capture
+            if capture is not None and capture.breaks_at(self.kind, name):
+                values = capture.call(_reset, term, worlds, writes=True)
+            else:
+                values = _reset(term, worlds)
+            for metric, value in values.items():
                 log[f"Metrics/{name}/{metric}"] = value
         return log
 
@@ -297,6 +299,24 @@ class CommandManager(BuiltTermManager[CommandTerm]):
             True if any command was replaced.
         """
         return any([term.apply_gui_reset(env_ids) for term in self._class_terms.values()])
+
+
+def _compute(term: CommandTerm, dt: float | torch.Tensor, worlds: Worlds | None) -> None:
+    """Advance a term; see `CommandTerm.compute`."""
+    if worlds is None:
+        term.compute(dt, None)
+        return
+    given: Any = worlds.for_call(term.compute)
+    if given is not None:
+        term.compute(dt, given)
+
+
+def _reset(term: CommandTerm, worlds: Worlds) -> dict[str, torch.Tensor]:
+    """Resample a term; see `CommandTerm.reset`."""
+    given: Any = worlds.for_call(term.reset)
+    if given is None:
+        return {}
+    return term.reset(given)
 
 
 class NullCommandManager(CommandManager):

@@ -287,11 +287,13 @@ class EventManager(ManagerBase[EventTermCfg]):
 
     def end_episodes(self, worlds: Worlds) -> None:
         """Let terms take note of the end of episodes, before anything of their worlds is reset."""
-        for term in self._class_terms.values():
+        for name, term in self._class_terms.items():
             if isinstance(term, EpisodeEvent):
-                ended: Any = worlds.for_call(term.end_episodes)
-                if ended is not None:
-                    term.end_episodes(ended)
+                capture = self.capture
+                if capture is not None and capture.breaks_at(self.kind, name):
+                    capture.call(_end_episodes, term, worlds)
+                else:
+                    _end_episodes(term, worlds)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the given worlds; return values to log, shape []."""
@@ -392,13 +394,18 @@ class EventManager(ManagerBase[EventTermCfg]):
         self, name: str, worlds: Worlds, following: Sequence[str], within: Worlds
     ) -> None:
         """Apply a term in some worlds; other terms of its mode follow in the worlds `within`."""
+        capture = self.capture
+        if capture is not None and capture.breaks_at(self.kind, name):
+            capture.call(self._apply_term, name, worlds, following, within, writes=True)
+            return
         term = self._terms[name]
         given: Any = worlds.for_term(term.func)
-        if term.mode == "reset" or worlds.is_masked:
+        needs_worlds = term.mode == "reset" or worlds.is_masked
+        if needs_worlds:
             given = worlds.for_call(term.func)
-            if given is None:
-                return
-        if self._memory is None:
+        if given is None and needs_worlds:
+            pass  # a mask is empty
+        elif self._memory is None:
             self._call(name, term, given)
         else:
             # Terms that wait between resets may not run.
@@ -534,6 +541,12 @@ class EventManager(ManagerBase[EventTermCfg]):
                 last_step[name] = torch.where(state["_triggered_once"][name], last, _NEVER)
             state["_last_step"] = last_step
         return state
+
+
+def _end_episodes(term: EpisodeEvent, worlds: Worlds) -> None:
+    ended: Any = worlds.for_call(term.end_episodes)
+    if ended is not None:
+        term.end_episodes(ended)
 
 
 class _PreparedEvent:

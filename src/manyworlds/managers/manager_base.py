@@ -24,6 +24,7 @@ from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.step_segments import Segments
     from manyworlds.utils.debug_visualizer import DebugVisualizer, Drawable
 
 _SHORT = reprlib.Repr()
@@ -140,7 +141,10 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     _shown: ClassVar[tuple[str, ...]] = ()
     """Attributes of a term's config that `str()` includes."""
-    derived_attributes = ("_terms", "_streams")  # curricula that change configs restore them
+    # Curricula that change configs restore them.
+    derived_attributes = ("_terms", "_streams", "capture")
+    capture: Segments | None = None
+    """Recorder of the running control step while it is captured, else None."""
     not_finite_status: ClassVar[str] = ""
     """Name under `Status/` of the number of worlds whose values are not finite; empty if the
     manager has no values."""
@@ -212,7 +216,11 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             for name, term in self._class_terms.items():
                 if hasattr(term, "reset"):
                     self._env.random = self._streams[name]
-                    term.reset(worlds.for_term(term.reset))
+                    capture = self.capture
+                    if capture is not None and capture.breaks_at(self.kind, name):
+                        capture.call(_reset, term, worlds)
+                    else:
+                        term.reset(worlds.for_term(term.reset))
         return {}
 
     def saved_values(self) -> dict[str, object]:
@@ -339,6 +347,9 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: object) -> Any:
         """Call a term; errors name the manager and the term."""
+        capture = self.capture
+        if capture is not None and capture.breaks_at(self.kind, name):
+            return capture.call(self._call, name, term_cfg, *args)
         self._env.random = self._streams[name]
         try:
             return term_cfg.func(self._env, *args, **term_cfg.params)
@@ -376,6 +387,10 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def _missing(self, name: str, terms: Iterable[str]) -> str:
         return f"{self.kind} has no term '{name}'. Available: {', '.join(terms) or 'none'}."
+
+
+def _reset(term: ManagerTermBase, worlds: Worlds) -> None:
+    term.reset(cast("Any", worlds.for_term(term.reset)))
 
 
 def _place(func: Callable[..., object]) -> str:

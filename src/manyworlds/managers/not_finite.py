@@ -28,6 +28,15 @@ class NotFiniteReport:
         self._read: list[ManagerBase] = []
         self._named: set[tuple[str, str]] = set()
 
+    @property
+    def raises(self) -> bool:
+        """True if the nan_policy of a term is "error"."""
+        return any(
+            manager.nan_policy(name) == "error"
+            for manager in self._managers
+            for name in manager.not_finite_terms()
+        )
+
     def masks(self) -> list[torch.Tensor]:
         """Return a mask of worlds of each manager that has one, shape [num_envs]."""
         self._read = []
@@ -39,13 +48,17 @@ class NotFiniteReport:
                 masks.append(mask)
         return masks
 
-    def tell(self, rows: np.ndarray, diverged: np.ndarray) -> dict[str, int]:
+    def tell(
+        self, rows: np.ndarray, diverged: np.ndarray, *, is_over: bool = False
+    ) -> dict[str, int]:
         """Name terms once, and count the worlds by manager.
 
         Args:
             rows: the last masks on the host, shape [masks, num_envs].
             diverged: mask of worlds whose episode ended because their state is bad, which is
                 counted elsewhere, shape [num_envs].
+            is_over: whether further steps have been made since, so that the manager is named
+                instead of its term.
 
         Returns:
             Numbers of worlds, if any, by their names in the log.
@@ -59,9 +72,24 @@ class NotFiniteReport:
                 continue
             counts[f"Status/{manager.not_finite_status}"] = int(np.count_nonzero(row))
             worlds = np.flatnonzero(row.astype(bool) & ~diverged)
-            if worlds.size:
+            if worlds.size and is_over:
+                self._name_manager(manager, worlds)
+            elif worlds.size:
                 self._name(manager, worlds)
         return counts
+
+    def _name_manager(self, manager: ManagerBase, worlds: np.ndarray) -> None:
+        """Say once that a term of a manager has not been finite in some worlds."""
+        policies = {manager.nan_policy(name) for name in manager.not_finite_terms()}
+        key = manager.kind, ""
+        if "warn" not in policies or key in self._named:
+            return
+        self._named.add(key)
+        warnings.warn(
+            f"A term of {manager.kind} was NaN or infinite in worlds {_shown(worlds.tolist())}, "
+            f"{manager.not_finite_effect}: set SimulationCfg.capture='off' to find out which one.",
+            stacklevel=6,
+        )
 
     def _name(self, manager: ManagerBase, worlds: np.ndarray) -> None:
         """Name the terms that are not finite in any of the worlds."""
@@ -74,10 +102,7 @@ class NotFiniteReport:
             bad = worlds[mask[ids].cpu().numpy()].tolist()
             if not bad:
                 continue
-            shown = str(bad[:8])
-            if len(bad) > 8:
-                shown += f" and {len(bad) - 8} more"
-            message = f"{manager.kind} term '{name}' is NaN or infinite in worlds {shown}"
+            message = f"{manager.kind} term '{name}' is NaN or infinite in worlds {_shown(bad)}"
             remedy = (
                 "correct its function, or end episodes of diverged worlds with the termination "
                 "mdp.bad_world"
@@ -86,6 +111,13 @@ class NotFiniteReport:
                 raise ValueError(f"{message}, and its nan_policy is 'error': {remedy}.")
             self._named.add(key)
             warnings.warn(f"{message}, {manager.not_finite_effect}: {remedy}.", stacklevel=6)
+
+
+def _shown(worlds: list[int]) -> str:
+    shown = str(worlds[:8])
+    if len(worlds) > 8:
+        shown += f" and {len(worlds) - 8} more"
+    return shown
 
 
 def is_not_finite(values: torch.Tensor) -> torch.Tensor:

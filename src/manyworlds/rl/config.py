@@ -141,6 +141,9 @@ class RslRlPpoAlgorithmCfg:
     averaged_iterations: float = field(default=0.0, kw_only=True)
     """Time constant [iterations] of an exponential average of the policy's parameters, which
     playback, evaluation and export use; 0 for the last parameters, with which training goes on."""
+    capture_update: bool = field(default=False, kw_only=True)
+    """Repeat the update by a mini-batch as one CUDA graph, with its learning rate in a tensor. The
+    learner is on an NVIDIA GPU, with feed-forward networks and Adam. It has not run there yet."""
     symmetry_cfg: RslRlSymmetryCfg = field(default_factory=RslRlSymmetryCfg, kw_only=True)
     """Uses of the robot's mirror symmetry; none by default."""
     rnd_cfg: RslRlRndCfg = field(default_factory=RslRlRndCfg, kw_only=True)

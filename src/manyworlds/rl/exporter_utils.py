@@ -7,7 +7,7 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.rl.runner import OnPolicyRunner
 
@@ -101,6 +103,13 @@ def attach_metadata_to_onnx(onnx_path: str | Path, metadata: Metadata) -> None:
         else:
             entry.value = str(value)
     onnx.save(model, str(onnx_path))
+
+
+def save_described(model: ModelProto, path: Path, description: Mapping[str, object]) -> None:
+    """Write an ONNX model with a description such as that of `describe_policy`."""
+    onnx = require_extra("onnx", "train")
+    onnx.save(model, str(path))
+    attach_metadata_to_onnx(path, {"manyworlds": json.dumps(description)})
 
 
 def export_policy(

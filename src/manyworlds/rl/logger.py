@@ -57,21 +57,30 @@ class EpisodeSums:
     """
 
     def __init__(self, num_envs: int, device: torch.device | str) -> None:
-        self.recent: deque[float] = deque(maxlen=_RECENT_EPISODES)
-        """Sums of the last episodes."""
+        self._recent: deque[float] = deque(maxlen=_RECENT_EPISODES)
+        self._unread: list[tuple[torch.Tensor, torch.Tensor]] = []
         self.present = torch.zeros(num_envs, device=device)
         """Sums of the present episodes, shape [worlds]."""
+
+    @property
+    def recent(self) -> deque[float]:
+        """Sums of the last episodes; those of all steps since the last access are read at once."""
+        if self._unread:
+            sums, ended = (torch.stack(rows).cpu() for rows in zip(*self._unread, strict=True))
+            self._unread.clear()
+            self._recent.extend(sums[ended].tolist())
+        return self._recent
 
     def add(self, values: torch.Tensor | float, ended: torch.Tensor) -> None:
         """Add values of a control step; begin again in worlds whose episode has ended.
 
         Args:
             values: values, shape [worlds].
-            ended: ids of the worlds whose episode has ended.
+            ended: mask of the worlds whose episode has ended, shape [worlds].
         """
         self.present += values
-        self.recent.extend(self.present[ended].tolist())
-        self.present[ended] = 0.0
+        self._unread.append((self.present.clone(), ended))
+        self.present.masked_fill_(ended, 0.0)
 
 
 class TrainingLogger:
@@ -110,8 +119,8 @@ class TrainingLogger:
         self._ranks = ranks
         self._time = 0.0
         self._env_times = (0.0, 0.0)
-        self._num_ended = 0
-        self._num_terminated: int | None = None
+        self._num_ended = torch.zeros((), dtype=torch.long, device=env.device)
+        self._num_terminated: torch.Tensor | None = None
         self._logged: list[Mapping[str, torch.Tensor | float]] = []
         self.returns = EpisodeSums(env.num_envs, env.device)
         """Returns, with intrinsic rewards."""
@@ -172,12 +181,13 @@ class TrainingLogger:
         """
         logged = extras.get("episode", extras.get("log", {}))
         self._logged.append(cast("Mapping[str, torch.Tensor | float]", logged))
-        ended = dones.nonzero().squeeze(1)
+        ended = dones.bool()
         time_outs = extras.get("time_outs")
-        self._num_ended += len(ended)
+        self._num_ended = self._num_ended + ended.sum()
         if isinstance(time_outs, torch.Tensor):
-            terminated = len(ended) - int(time_outs[ended].sum())
-            self._num_terminated = terminated + (self._num_terminated or 0)
+            if self._num_terminated is None:
+                self._num_terminated = torch.zeros_like(self._num_ended)
+            self._num_terminated = self._num_terminated + (ended & ~time_outs).sum()
         self.lengths.add(1.0, ended)
         if intrinsic_rewards is None:
             self.returns.add(rewards, ended)
@@ -249,9 +259,10 @@ class TrainingLogger:
         before = self._env_times
         self._env_times = self._read_env_times()
         terminated = None
-        if self._num_terminated is not None and self._num_ended:
-            terminated = self._num_terminated / self._num_ended
-        self._num_ended = 0
+        num_ended = int(self._num_ended)
+        if self._num_terminated is not None and num_ended:
+            terminated = int(self._num_terminated) / num_ended
+        self._num_ended = torch.zeros_like(self._num_ended)
         self._num_terminated = None
         record = IterationRecord(
             iteration=it + 1,

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from manyworlds.rl.double_network import in_double
 from manyworlds.rl.plain_actuators import PlainActuators
 from manyworlds.rl.plain_joint_tokens import joint_tokens
 from manyworlds.rl.plain_motion import PlainMotion
@@ -35,12 +36,18 @@ if TYPE_CHECKING:
 ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, Params], ArrayLike]
 """Function that computes an observation, shape [n], from the policy, the state and its
 parameters."""
+ActionFn = Callable[["OnnxPolicy", mujoco.MjData, np.ndarray], ArrayLike]
+"""Function that changes a term's action, shape [dim], before it is scaled to targets."""
 
 _PLURALS = {"body": "bodies"}
 
 
-def open_session(path: str | Path) -> InferenceSession:
+def open_session(path: str | Path, *, double: bool = False) -> InferenceSession:
     """Open an ONNX file for inference in one thread.
+
+    Args:
+        path: the file.
+        double: compute the network in float64, where ONNX Runtime can; see `in_double`.
 
     Raises:
         ValueError: the file has another format, or is damaged.
@@ -49,7 +56,11 @@ def open_session(path: str | Path) -> InferenceSession:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
     try:
-        return runtime.InferenceSession(str(path), options)
+        session = runtime.InferenceSession(str(path), options)
+        if not double:
+            return session
+        network = in_double(require_extra("onnx", "train").load(str(path)))
+        return runtime.InferenceSession(network.SerializeToString(), options)
     except Exception as error:  # ONNX Runtime's errors have no common base class
         reason = str(error).rpartition(" : ")[2].rstrip(".")
         raise ValueError(
@@ -76,6 +87,8 @@ class OnnxPolicy:
             caller sets the timestep.
         prefix: prefix of the robot's elements in the model, if it is not that of training: `two/`
             for `robot/`, for instance. None takes the names of training.
+        double: compute the network in float64 and round its output, so that all machines compute
+            the same bits, as the pages of `manyworlds share` do.
 
     Raises:
         ValueError: the file is not a policy, or its description is missing or of a newer version;
@@ -93,10 +106,11 @@ class OnnxPolicy:
         commands: Mapping[str, ArrayLike] | None = None,
         check_timestep: bool = True,
         prefix: str | None = None,
+        double: bool = False,
     ) -> None:
         self.path = Path(path)
-        self._session = open_session(path)
-        self.description = self._read_description()
+        self._session = open_session(path, double=double)
+        self.description = read_description(self._session, path)
         avoid_sparse_newton(model)
         self.model = model
         self._renamed: dict[str, str] = {}
@@ -230,7 +244,7 @@ class OnnxPolicy:
         The caller then runs `decimation` times `apply` and a physics step, and `end_period`.
         """
         action = self.act(data)
-        self._actuators.take(action, self._offsets())
+        self._actuators.take(self._processed(data, action), self._offsets())
         return action
 
     def apply(self, data: mujoco.MjData) -> None:
@@ -269,6 +283,14 @@ class OnnxPolicy:
         """Current frame of the motion."""
         if self.motion is not None:
             self.commands[self.motion.command_name] = self.motion.command(time_step)
+
+    def _processed(self, data: mujoco.MjData, action: np.ndarray) -> np.ndarray:
+        """Return the action as the terms with functions of their own change it."""
+        processed = action.copy()
+        for name, function in self._action_fns.items():
+            part = self.action_slices[name]
+            processed[part] = function(self, data, action[part])
+        return processed
 
     def _offsets(self) -> dict[str, np.ndarray]:
         """Return the offsets of actions that are relative to the motion."""
@@ -318,7 +340,7 @@ class OnnxPolicy:
         """
         module, _, function = term["function"].rpartition(":")
         # A term may have the name of a built-in function and be computed by another one.
-        known = {**_functions_of(module), **OBSERVATION_FNS, **self._fns}
+        known = {**module_forms(module, "PLAIN_OBSERVATION_FNS"), **OBSERVATION_FNS, **self._fns}
         found = self._fns.get(name) or known.get(function)
         if found is _height_scan and "rays" not in term["params"]:
             found = None  # the sensor's samples are held or delayed, or have code of their own
@@ -332,16 +354,20 @@ class OnnxPolicy:
             )
         return found
 
-    def _read_description(self) -> ExportedDescription:
-        text = self._session.get_modelmeta().custom_metadata_map.get("manyworlds", "{}")
-        description: Any = json.loads(text)
-        if description.get("version", VERSION + 1) > VERSION:
-            raise ValueError(
-                f"'{self.path}' has a description of version {description.get('version')}, but "
-                f"this release reads versions up to {VERSION}: export the policy with "
-                "`manyworlds train`, or update manyworlds."
+    def _action_function(self, name: str, described: str) -> ActionFn:
+        """Return the function that changes a term's actions.
+
+        Raises:
+            NeedsEnvironmentError: the module of the term is not imported.
+        """
+        module, _, kind = described.rpartition(":")
+        found = module_forms(module, "PLAIN_ACTION_FNS").get(kind)
+        if found is None:
+            raise NeedsEnvironmentError(
+                f"Action term '{name}' of '{self.path}' is a {described}, whose plain form is in "
+                "PLAIN_ACTION_FNS of that module: import it (`manyworlds play`: --load FILE)."
             )
-        return description
+        return found
 
     def _rename(self, prefix: str) -> None:
         """Give the elements of the entity that the policy moves another prefix, if it fits.
@@ -413,6 +439,13 @@ class OnnxPolicy:
 
     def _check_terms(self) -> None:
         """Find the function of each term, and the commands with their sizes."""
+        for name, size in self.description.get("command_sizes", {}).items():
+            self.commands[name] = np.zeros(size)
+            self._command_sizes[name] = size
+        self._action_fns: dict[str, ActionFn] = {}
+        for name, action in self.description["actions"].items():
+            if "function" in action:
+                self._action_fns[name] = self._action_function(name, action["function"])
         for name, term in self._observed_terms():
             function = self._function(name, term)
             command = term["params"].get("command_name")
@@ -456,14 +489,35 @@ def _replace_prefix(plain: Any, old: str, new: str) -> Any:
     return plain
 
 
-def _functions_of(module: str) -> dict[str, ObservationFn]:
-    """Return `PLAIN_OBSERVATION_FNS` of a module of this package, or of one that is loaded already.
+def read_description(session: InferenceSession, path: str | Path) -> ExportedDescription:
+    """Read the description in a policy's file.
+
+    Raises:
+        ValueError: there is none, or one of a newer version.
+    """
+    text = session.get_modelmeta().custom_metadata_map.get("manyworlds", "{}")
+    description: Any = json.loads(text)
+    if description.get("version", VERSION + 1) > VERSION:
+        raise ValueError(
+            f"'{path}' has a description of version {description.get('version')}, but this release "
+            f"reads versions up to {VERSION}: export the policy with `manyworlds train`, or update "
+            "manyworlds."
+        )
+    return description
+
+
+def module_forms(module: str, name: str) -> dict[str, Callable[..., ArrayLike]]:
+    """Return a dict of functions in a module of this package, or in one that is loaded already.
 
     Other modules are not imported, because a policy's file must not run arbitrary code.
+
+    Args:
+        module: name of the module.
+        name: name of the dict, such as `PLAIN_OBSERVATION_FNS`.
     """
     if module.startswith("manyworlds."):
         importlib.import_module(module)
-    return getattr(sys.modules.get(module), "PLAIN_OBSERVATION_FNS", {})
+    return getattr(sys.modules.get(module), name, {})
 
 
 def _joint_pos_rel(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:

@@ -34,9 +34,14 @@ class PlainMotion:
         self.command_name: str = about["motion_command"]
         self._prefix = prefix
         self._bodies: list[str] = about["body_names"]
-        self._anchor = self._bodies.index(about["anchor_body_name"])
-        self._arrays = arrays
-        self._joints = joints
+        self.anchor_row = self._bodies.index(about["anchor_body_name"])
+        """Row of the anchor among the tracked bodies."""
+        self.anchor_body = prefix + about["anchor_body_name"]
+        """Name of the anchor in the model."""
+        self.arrays = arrays
+        """Quantities by name, one row per frame."""
+        self.joints = joints
+        """Names of the robot's joints in the model."""
 
     @classmethod
     def of(
@@ -67,7 +72,7 @@ class PlainMotion:
 
     def frame(self, name: str, time_step: int) -> np.ndarray:
         """Return a quantity in one frame by name; its shape is that of the policy's output."""
-        rows = self._arrays[name]
+        rows = self.arrays[name]
         return rows[min(time_step, len(rows) - 1)]
 
     def command(self, time_step: int) -> np.ndarray:
@@ -76,7 +81,7 @@ class PlainMotion:
 
     def joint_positions(self, names: list[str], time_step: int) -> np.ndarray:
         """Return positions of the given joints in the motion [rad or m], shape [len(names)]."""
-        return self.frame("joint_pos", time_step)[[self._joints.index(name) for name in names]]
+        return self.frame("joint_pos", time_step)[[self.joints.index(name) for name in names]]
 
     def anchor(
         self, model: mujoco.MjModel, data: mujoco.MjData, time_step: int
@@ -85,18 +90,18 @@ class PlainMotion:
 
         The position has shape [3], the matrix shape [3, 3].
         """
-        body = model.body(self._prefix + self._bodies[self._anchor]).id
+        body = model.body(self.anchor_body).id
         matrix = np.zeros(9)
         actual = data.xmat[body].reshape(3, 3)
-        quat = self.frame("body_quat_w", time_step)[self._anchor].astype(float)
+        quat = self.frame("body_quat_w", time_step)[self.anchor_row].astype(float)
         mujoco.mju_quat2Mat(matrix, quat)
-        offset = self.frame("body_pos_w", time_step)[self._anchor] - data.xpos[body]
+        offset = self.frame("body_pos_w", time_step)[self.anchor_row] - data.xpos[body]
         return actual.T @ offset, actual.T @ matrix.reshape(3, 3)
 
     def put(self, model: mujoco.MjModel, data: mujoco.MjData, time_step: int) -> None:
         """Set the robot's state to a frame; its root only if the root is tracked."""
         for name, position, velocity in zip(
-            self._joints,
+            self.joints,
             self.frame("joint_pos", time_step),
             self.frame("joint_vel", time_step),
             strict=True,

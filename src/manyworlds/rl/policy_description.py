@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 import torch
@@ -53,7 +54,7 @@ class ActionDescription(TypedDict):
 
 
 class TargetActionDescription(ActionDescription):
-    """Description of an action term that scales actions to targets, without code of its own."""
+    """Description of an action term that scales actions to targets."""
 
     targets: list[str]
     transmission: str
@@ -61,6 +62,9 @@ class TargetActionDescription(ActionDescription):
     scale: list[float]
     offset: list[float]
     clip: list[list[float | None]] | None
+    function: NotRequired[str]
+    """Class of the term, if a function in `PLAIN_ACTION_FNS` of its module, by the name of the
+    class, changes actions before they are scaled."""
 
 
 class EntityDescription(TypedDict):
@@ -131,6 +135,8 @@ class PolicyDescription(TypedDict):
     actions: dict[str, ActionDescription]
     entities: dict[str, EntityDescription]
     actuators: list[ActuatorDescription]
+    command_sizes: NotRequired[dict[str, int]]
+    """Number of values of each command term; absent in descriptions of earlier releases."""
 
 
 class ExportedDescription(PolicyDescription):
@@ -186,8 +192,18 @@ def describe_policy(
         "actions": actions,
         "entities": entities,
         "actuators": actuators,
+        "command_sizes": _command_sizes(env),
     }
     return cast("PolicyDescription", finite_or_none(description))
+
+
+def _command_sizes(env: ManagerBasedRlEnv) -> dict[str, int]:
+    sizes = {}
+    for name in env.command_manager.active_terms:
+        command = env.command_manager.get_command(name)
+        if command.ndim == 2:
+            sizes[name] = command.shape[1]
+    return sizes
 
 
 def action_entity(env: ManagerBasedRlEnv) -> Entity:
@@ -256,8 +272,13 @@ def _describe_action(term: ActionTerm) -> Params:
     }
     if term.action_dim != term.padded_dim:
         described["columns"] = term.action_dim
+    own = type(term).process_actions is not BaseAction.process_actions
+    module = sys.modules[type(term).__module__]
+    has_plain_form = type(term).__name__ in getattr(module, "PLAIN_ACTION_FNS", {})
     # Other processing of actions by a term is only available in its environment.
-    if isinstance(term, BaseAction) and type(term).process_actions is BaseAction.process_actions:
+    if isinstance(term, BaseAction) and (has_plain_form or not own):
+        if own:
+            described["function"] = to_plain(type(term))
         bounds = clip_bounds(term.cfg.clip, term.driven_targets, term.device)
         clip = None
         if bounds is not None:

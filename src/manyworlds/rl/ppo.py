@@ -28,11 +28,14 @@ from tensordict import TensorDict
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from manyworlds.envs.step_segments import CudaGraph, Graph
 from manyworlds.rl.masked_actions import MaskedGaussianDistribution
 from manyworlds.rl.storage import MiniBatch, shuffled_mini_batches
 from manyworlds.rl.symmetry import mirror_loss
+from manyworlds.rl.update_graph import UpdateGraph
 from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.world_random import RandomStream
+from manyworlds.validation.host_reads import reads_are_free
 
 __all__ = ["PPO", "Losses"]
 
@@ -48,6 +51,7 @@ _OWN_SETTINGS = (
     "entropy_stages",
     "learning_rate_stages",
     "averaged_iterations",
+    "capture_update",
 )
 _LOWEST_RATE = 1e-5
 _HIGHEST_RATE = 1e-2
@@ -84,12 +88,13 @@ class PPO(rsl_rl.algorithms.PPO):
         entropy_stages: iterations from which on other entropy coefficients apply.
         learning_rate_stages: iterations from which on other learning rates of the actor apply.
         averaged_iterations: time constant of the average of the policy's parameters; 0 for none.
+        capture_update: whether to repeat the update by a mini-batch as a CUDA graph.
         settings: settings of rsl_rl's PPO.
 
     Raises:
         ValueError: the critic's learning rate is not positive, stages are not in order, the
-            learning rate has stages and is adaptive, or the policy is averaged over less than one
-            iteration.
+            learning rate has stages and is adaptive, the policy is averaged over less than one
+            iteration, or the update cannot be captured.
     """
 
     def __init__(
@@ -102,6 +107,7 @@ class PPO(rsl_rl.algorithms.PPO):
         entropy_stages: Sequence[Sequence[float]] = (),
         learning_rate_stages: Sequence[Sequence[float]] = (),
         averaged_iterations: float = 0.0,
+        capture_update: bool = False,
         **settings: object,
     ) -> None:
         super().__init__(actor, critic, storage, **cast("dict[str, Any]", settings))
@@ -123,6 +129,14 @@ class PPO(rsl_rl.algorithms.PPO):
                 "schedule to 'fixed'."
             )
         self.optimizer = self._make_optimizer(critic_learning_rate)
+        self.update_graph: UpdateGraph | None = None
+        """Captured update by a mini-batch; None where Python makes each one."""
+        if capture_update:
+            self._check_can_capture()
+            for group in self.optimizer.param_groups:
+                group["capturable"] = True
+            device = torch.device(self.device)
+            self.capture_updates(lambda: CudaGraph(device))
         if averaged_iterations:
             if not averaged_iterations >= 1.0:
                 raise ValueError(
@@ -157,12 +171,17 @@ class PPO(rsl_rl.algorithms.PPO):
         is_changed = "PPO.process_env_step" in self._changed
         if has_final and not is_changed and not self.critic.is_recurrent:
             extras = dict(extras)
-            # The value of these worlds only: most calls have few of them, or none.
-            ended = extras.pop("time_outs").nonzero().squeeze(1)
-            if len(ended) > 0:
-                final_obs = cast("TensorDict", extras["final_obs"])
-                value = self.critic(final_obs[ended]).detach().squeeze(1)
-                rewards = rewards.index_add(0, ended, value, alpha=self.gamma)
+            time_outs = extras.pop("time_outs")
+            final_obs = cast("TensorDict", extras["final_obs"])
+            if reads_are_free(time_outs.device):
+                # The value of these worlds only: most calls have few of them, or none.
+                ended = time_outs.nonzero().squeeze(1)
+                if len(ended) > 0:
+                    value = self.critic(final_obs[ended]).detach().squeeze(1)
+                    rewards = rewards.index_add(0, ended, value, alpha=self.gamma)
+            else:
+                value = self.critic(final_obs).detach().squeeze(1)
+                rewards = torch.where(time_outs, rewards + self.gamma * value, rewards)
         super().process_env_step(obs, rewards, dones, extras)
 
     def update(self) -> dict[str, float]:
@@ -180,37 +199,15 @@ class PPO(rsl_rl.algorithms.PPO):
 
     def _learn(self) -> dict[str, float]:
         """Go through the mini-batches of all epochs; return mean losses by name."""
-        sums: dict[str, float] = {"value": 0.0, "surrogate": 0.0, "entropy": 0.0}
-        with self._critic_thread() as critic_thread:
+        losses: dict[str, list[torch.Tensor]] = {"value": [], "surrogate": [], "entropy": []}
+        with self._critic_thread() as critic_thread, self._rate_on_device():
             for batch in self._mini_batches():
-                size = batch.observations.batch_size[0]
-                if self.normalize_advantage_per_mini_batch:
-                    mean = batch.advantages.mean()
-                    batch.advantages = (batch.advantages - mean) / (batch.advantages.std() + 1e-8)
-                if self.symmetry:
-                    self.symmetry.augment_batch(cast("RolloutStorage.Batch", batch), size)
-
-                self.optimizer.zero_grad()
-                learn_critic = functools.partial(self._backward, self.critic_loss, batch, size)
-                if critic_thread is not None:
-                    learn_critic = critic_thread.submit(learn_critic).result
-                losses = self._backward(self.actor_loss, batch, size)
-                if self.desired_kl is not None and self.schedule == "adaptive":
-                    self._adapt_learning_rate(batch, size)
-                losses.update(learn_critic())
-                if self.rnd:
-                    self.rnd.optimizer.zero_grad()
-                    losses.update(self._backward(self._rnd_loss, batch, size))
-
-                if self.is_multi_gpu:
-                    self.reduce_parameters()
-                nn.utils.clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
-                nn.utils.clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
-                self.optimizer.step()
-                if self.rnd:
-                    self.rnd.optimizer.step()
-                for name, value in losses.items():
-                    sums[name] = sums.get(name, 0.0) + value.item()
+                if self.update_graph is None:
+                    parts = self._learn_from(batch, critic_thread)
+                else:
+                    parts = self.update_graph(batch, self._numbers(), self._memory())
+                for name, value in parts.items():
+                    losses.setdefault(name, []).append(value.detach())
 
         obs = self.storage.observations.flatten(0, 1)
         self.actor.update_normalization(obs)
@@ -219,7 +216,80 @@ class PPO(rsl_rl.algorithms.PPO):
             self.rnd.update_normalization(obs)
         self.storage.clear()
         count = self.num_learning_epochs * self.num_mini_batches
-        return {name: value / count for name, value in sums.items()}
+        return {name: sum(torch.stack(values).tolist()) / count for name, values in losses.items()}
+
+    def _learn_from(self, batch: MiniBatch, critic_thread: Executor | None = None) -> Losses:
+        """Learn from a mini-batch; return the parts of the losses."""
+        size = batch.observations.batch_size[0]
+        if self.normalize_advantage_per_mini_batch:
+            mean = batch.advantages.mean()
+            batch.advantages = (batch.advantages - mean) / (batch.advantages.std() + 1e-8)
+        if self.symmetry:
+            self.symmetry.augment_batch(cast("RolloutStorage.Batch", batch), size)
+
+        self.optimizer.zero_grad()
+        learn_critic = functools.partial(self._backward, self.critic_loss, batch, size)
+        if critic_thread is not None:
+            learn_critic = critic_thread.submit(learn_critic).result
+        losses = self._backward(self.actor_loss, batch, size)
+        if self.desired_kl is not None and self.schedule == "adaptive":
+            self._adapt_learning_rate(batch, size)
+        losses.update(learn_critic())
+        if self.rnd:
+            self.rnd.optimizer.zero_grad()
+            losses.update(self._backward(self._rnd_loss, batch, size))
+
+        if self.is_multi_gpu:
+            self.reduce_parameters()
+        nn.utils.clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
+        nn.utils.clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
+        self.optimizer.step()
+        if self.rnd:
+            self.rnd.optimizer.step()
+        return losses
+
+    def capture_updates(self, make_graph: Callable[[], Graph]) -> None:
+        """Repeat updates by mini-batches by graphs from now on.
+
+        Args:
+            make_graph: function that makes an empty graph.
+        """
+        self.update_graph = UpdateGraph(self._learn_from, make_graph, self.actor.distribution)
+        # As Python's numbers on a CPU; Adam's kernel of CUDA takes single precision.
+        dtype = torch.float32
+        if torch.device(self.device).type == "cpu":
+            dtype = torch.float64
+        self._rate = torch.zeros((), dtype=dtype, device=self.device)
+
+    @contextlib.contextmanager
+    def _rate_on_device(self) -> Iterator[None]:
+        """Keep the learning rate in a tensor within this context, if updates are captured."""
+        if self.update_graph is None:
+            yield
+            return
+        self._rate.fill_(self.learning_rate)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._rate
+        try:
+            yield
+        finally:
+            self.learning_rate = self._rate.item()
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.learning_rate
+
+    def _numbers(self) -> dict[str, object]:
+        """Return the numbers of Python that an update depends on, by name."""
+        kinds = int | float | str | bool
+        numbers = {name: value for name, value in vars(self).items() if isinstance(value, kinds)}
+        del numbers["iteration"], numbers["learning_rate"]
+        return numbers
+
+    def _memory(self) -> list[torch.Tensor]:
+        """Return the parameters, and the state of the optimizer."""
+        memory: list[torch.Tensor] = [*self.actor.parameters(), *self.critic.parameters()]
+        for state in self.optimizer.state.values():
+            memory += state.values()
+        return memory
 
     def actor_loss(self, batch: MiniBatch, size: int) -> tuple[torch.Tensor, Losses]:
         """Return the loss of the actor: clipped surrogate, entropy bonus and mirror loss.
@@ -278,7 +348,7 @@ class PPO(rsl_rl.algorithms.PPO):
         loss = self.rnd.compute_loss(batch.observations[:size])
         return loss, {"rnd": loss}
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def _adapt_learning_rate(self, batch: MiniBatch, size: int) -> None:
         """Lower the learning rate of a policy that changed too much since the rollout, or raise it.
 
@@ -289,6 +359,14 @@ class PPO(rsl_rl.algorithms.PPO):
         if self.is_multi_gpu:
             torch.distributed.all_reduce(kl)
             kl /= self.gpu_world_size
+        if self.update_graph is not None:
+            rate = self._rate
+            higher = (rate * _RATE_FACTOR).clamp(max=_HIGHEST_RATE)
+            lower = (rate / _RATE_FACTOR).clamp(min=_LOWEST_RATE)
+            is_small = (kl > 0.0) & (kl < self.desired_kl / 2.0)
+            adapted = torch.where(is_small, higher, rate)
+            rate.copy_(torch.where(kl > 2.0 * self.desired_kl, lower, adapted))
+            return
         if kl > 2.0 * self.desired_kl:
             self.learning_rate = max(_LOWEST_RATE, self.learning_rate / _RATE_FACTOR)
         elif 0.0 < kl < self.desired_kl / 2.0:
@@ -316,6 +394,8 @@ class PPO(rsl_rl.algorithms.PPO):
         are_known = all(type(n).__module__.startswith(("rsl_rl.", "manyworlds.")) for n in networks)
         shared = {*self.actor.parameters()} & {*self.critic.parameters()}
         per_network = torch.get_num_threads() // 2
+        if self.update_graph is not None:
+            per_network = 0
         if torch.device(self.device).type != "cpu" or not are_known or shared or per_network < 1:
             yield None
             return
@@ -371,6 +451,30 @@ class PPO(rsl_rl.algorithms.PPO):
         optimizer: torch.optim.Optimizer = make(groups)
         optimizer.register_step_pre_hook(_keep_own_rates)
         return optimizer
+
+    def _check_can_capture(self) -> None:
+        """Check that an update is the same operations each time.
+
+        Raises:
+            ValueError: it is not, or the learner is not on an NVIDIA GPU.
+        """
+        optimizer = type(self.optimizer).__name__
+        problems = {
+            f"the learner is on '{self.device}', not on an NVIDIA GPU": (
+                torch.device(self.device).type != "cuda"
+            ),
+            "a network is recurrent": self.actor.is_recurrent or self.critic.is_recurrent,
+            f"{optimizer} is not Adam": "capturable" not in self.optimizer.defaults,
+            "rnd_cfg is set": bool(self.rnd),
+            "symmetry_cfg is set": bool(self.symmetry),
+            "use_mixed_precision is set": self.use_mixed_precision,
+            "several processes learn together": self.is_multi_gpu,
+        }
+        for problem, applies in problems.items():
+            if applies:
+                raise ValueError(
+                    f"algorithm.capture_update is True, but {problem}: set capture_update to False."
+                )
 
     def _check_rsl_rl(self) -> None:
         """Leave to rsl_rl what is not the method that this class replaces, and say so once."""

@@ -29,6 +29,7 @@ from manyworlds.rl.settings_check import check_settings
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import same_device, torch_threads
 from manyworlds.utils.extras import require_extra
+from manyworlds.validation.host_reads import reads_are_free
 
 # rsl_rl imports GitPython, which refuses to load where there is no git.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
@@ -225,15 +226,24 @@ class OnPolicyRunner(_RslRlRunner):
         """Collect the steps of an iteration from observations on; return the last ones."""
         learner = self.collector or self.alg
         intrinsic_rewards = None
-        for _ in range(self.cfg["num_steps_per_env"]):
-            actions = learner.act(obs)
-            obs, rewards, dones, extras = self.env.step(actions)
-            if self.cfg.get("check_for_nan", True):
-                check_nan(obs, rewards, dones)
-            learner.process_env_step(obs, rewards, dones, extras)
-            if self.rnd is not None:
-                intrinsic_rewards = self.alg.intrinsic_rewards
-            self.logger.process_env_step(rewards, dones, extras, intrinsic_rewards)
+        checks_nan = self.cfg.get("check_for_nan", True)
+        has_nan: list[torch.Tensor] = []
+        with self.env.unwrapped.reporting_later():
+            for _ in range(self.cfg["num_steps_per_env"]):
+                actions = learner.act(obs)
+                obs, rewards, dones, extras = self.env.step(actions)
+                if checks_nan and reads_are_free(rewards.device):
+                    check_nan(obs, rewards, dones)
+                elif checks_nan:
+                    values = [*(cast("torch.Tensor", v) for v in obs.values()), rewards]
+                    has_nan.append(torch.stack([value.isnan().any() for value in values]))
+                learner.process_env_step(obs, rewards, dones, extras)
+                if self.rnd is not None:
+                    intrinsic_rewards = self.alg.intrinsic_rewards
+                self.logger.process_env_step(rewards, dones, extras, intrinsic_rewards)
+        if has_nan:
+            groups = [f"observations '{name}'" for name, _ in obs.items()]
+            _refuse_nan([*groups, "rewards"], has_nan)
         return obs
 
     def load_teacher(self) -> None:
@@ -352,6 +362,25 @@ class OnPolicyRunner(_RslRlRunner):
             policy = copy.deepcopy(self._blank_policy).to(device).eval()
             policy.load_state_dict(state)
         return InferencePolicy(policy, env=self.env.unwrapped)
+
+
+def _refuse_nan(names: list[str], has_nan: list[torch.Tensor]) -> None:
+    """Raise an error if values of any step of an iteration have been NaN.
+
+    Args:
+        names: names of the values.
+        has_nan: for each step a flag for each of the names, on the device.
+
+    Raises:
+        ValueError: some are NaN.
+    """
+    for step, flags in enumerate(torch.stack(has_nan).tolist()):
+        for name, flag in zip(names, flags, strict=True):
+            if flag:
+                raise ValueError(
+                    f"The {name} of the environment were NaN in step {step + 1} of the iteration: "
+                    "correct the term, or set its nan_policy to 'sanitize'."
+                )
 
 
 def _observed(settings: Settings, env: RslRlVecEnvWrapper) -> dict[str, list[str]]:

@@ -77,8 +77,9 @@ class SimulationCfg:
     ls_parallel: bool | None = None
     """Deprecated and without effect: MuJoCo Warp no longer has a parallel line search."""
     capture: Literal["off", "auto", "full"] = "off"
-    """Repeat whole control steps of an environment as one CUDA graph: `auto` does so where 20 steps
-    equal those of Python bit for bit, and warns otherwise; `full` raises an error then."""
+    """Repeat whole control steps of an environment as CUDA graphs: `auto` does so where 20 steps
+    equal those of Python bit for bit, runs terms that cannot be captured between graphs, and warns;
+    `full` raises an error unless one graph contains the step."""
     mujoco: MujocoCfg | None = field(default_factory=MujocoCfg)
     """Physics options. They apply to a `spec`, and to a `model` if any of them differs from its
     default; None keeps the model's own."""

@@ -360,6 +360,29 @@ class Simulation:
         if self._outdated is not None:
             self.forward(self._outdated)
 
+    @property
+    def outdated(self) -> Worlds | None:
+        """Worlds that are marked as outdated; None for none."""
+        return self._outdated
+
+    def keep_outdated_in(self, mask: torch.Tensor) -> None:
+        """Let a mask of fixed memory name the worlds that are marked as outdated.
+
+        Code that follows then makes the same operations whether there are any such worlds or not.
+        All worlds, where the host knows that it is all, need no mask.
+
+        Args:
+            mask: the memory, shape [num_envs], which is overwritten.
+        """
+        outdated = self._outdated
+        if outdated is not None and outdated.is_all:
+            return
+        if outdated is None:
+            mask.zero_()
+        elif outdated.mask is not mask:
+            mask.copy_(outdated.mask)
+        self._set_outdated(Worlds.masked(mask))
+
     def _set_outdated(self, worlds: Worlds | None) -> None:
         self._outdated = worlds
         if worlds is None:

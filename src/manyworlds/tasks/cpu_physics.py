@@ -62,6 +62,15 @@ def halve_physics_steps(cfg: ManagerBasedRlEnvCfg) -> None:
     for sensor in cfg.scene.sensors:
         if isinstance(sensor, ContactSensorCfg):
             sensor.history_length = -(-sensor.history_length // 2)
+    keep_named_sensors(cfg)
+
+
+def keep_named_sensors(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Leave out the sensors of model files that no term names.
+
+    Args:
+        cfg: the environment; it is modified.
+    """
     added = {name for sensor in cfg.scene.sensors for name in (sensor.name, sensor.prefixed_name)}
     cfg.scene.kept_sensors = tuple(sorted(set(_named_sensors(cfg)) - added))
 

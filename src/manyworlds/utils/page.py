@@ -53,6 +53,10 @@ class HtmlPage:
         """Add a paragraph."""
         self._parts.append(f"<p>{html.escape(text)}</p>")
 
+    def link(self, text: str, address: str) -> None:
+        """Add a paragraph with a link to another page."""
+        self._parts.append(f'<p><a href="{html.escape(address)}">{html.escape(text)}</a></p>')
+
     def code(self, text: str, title: str = "") -> None:
         """Add preformatted text, which is folded if it has a title."""
         block = f"<pre>{html.escape(text)}</pre>"
@@ -115,6 +119,10 @@ class MarkdownPage:
     def text(self, text: str) -> None:
         """Add a paragraph."""
         self._parts.append(_markdown(text))
+
+    def link(self, text: str, address: str) -> None:
+        """Add a paragraph with a link to another page."""
+        self._parts.append(f"[{_markdown(text)}](<{address}>)")
 
     def code(self, text: str, title: str = "") -> None:
         """Add preformatted text, after its title if it has one."""

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import mujoco
+import numpy as np
 import pytest
 import torch
 
@@ -17,6 +18,7 @@ from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.tasks.manipulation.config.arm import ARM
 from manyworlds.tasks.manipulation.lift_cube_env_cfg import get_cube_spec, multi_cube_seg_env_cfg
+from tests.rl.test_onnx_policy import exported, largest_difference
 from tests.robots import robot_file
 
 draws = pytest.mark.usefixtures("gl")
@@ -269,3 +271,15 @@ def test_the_cube_is_as_it_is_told():
     assert model.geom_size[0].tolist() == [0.03] * 3 and model.nv == 6
     assert model.body_mass[1] == pytest.approx(0.2)
     assert get_arm_cfg().init_state.joint_pos
+
+
+def test_plain_mujoco_sees_and_moves_as_the_environment(tmp_path):
+    """Follow the environment's observations, actions and states in plain MuJoCo."""
+    cfg = load_env_cfg("Lift-Cube-Arm", play=True)
+    cfg.events = {}
+    runner, policy, data = exported(cfg, load_rl_cfg("Lift-Cube-Arm"), tmp_path)
+    env = runner.env.unwrapped
+    policy.commands["lift_height"][:] = env.command_manager.get_command("lift_height")[0].numpy()
+    assert largest_difference(runner, policy, data, steps=30) < 1e-5
+    expected = runner.env.get_observations()["actor"][0].numpy()
+    np.testing.assert_allclose(policy.observe(data, "actor"), expected, atol=1e-4)

@@ -12,12 +12,11 @@ import torch
 pytest.importorskip("coacd", reason="shapes need the extra 'meshes'")
 
 from manyworlds.envs import ManagerBasedRlEnv, check_env
-from manyworlds.rl.plain_actuators import PlainActuators
-from manyworlds.rl.policy_description import describe_policy
-from manyworlds.tasks import load_env_cfg
+from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.push import mdp
 from manyworlds.tasks.push.push_env_cfg import HOLD_S, MAX_SPEED, push_variants_env_cfg
 from manyworlds.tasks.push.shapes import HELD_OUT, SHAPES, TRAINED
+from tests.rl.test_onnx_policy import exported, largest_difference
 
 
 def make(num_envs: int = 4, shapes=("box", "bar", "U", "star"), seed: int = 3):
@@ -106,13 +105,16 @@ def test_actions_move_along_the_way_to_the_goal():
     torch.testing.assert_close(term._targets(), wanted, atol=1e-6, rtol=0.0)
 
 
-def test_plain_mujoco_says_why_it_cannot_run_the_policy():
-    """Refuse an action in the goal's frame, which would else be taken for one of the world's."""
-    env = make(4)
-    description = describe_policy(env)
-    assert all("command" not in action for action in description["actions"].values())
-    with pytest.raises(ValueError, match="GoalFrameVelocityAction, which plain MuJoCo cannot run"):
-        PlainActuators(env.sim.mj_model, description)
+def test_plain_mujoco_sees_and_pushes_as_the_environment(tmp_path):
+    """Follow the environment's observations, actions and states in plain MuJoCo."""
+    cfg = push_variants_env_cfg(play=True, shapes=("T",))
+    runner, policy, data = exported(cfg, load_rl_cfg("Push-Variants"), tmp_path)
+    env = runner.env.unwrapped
+    policy.commands["goal"][:] = env.command_manager.get_command("goal")[0].numpy()
+    assert largest_difference(runner, policy, data, steps=30) < 1e-5
+    observed = policy.observe(data, "actor")
+    expected = runner.env.get_observations()["actor"][0].numpy()
+    np.testing.assert_allclose(observed, expected, atol=1e-4)
 
 
 def test_success_asks_for_half_a_second_at_the_goal():

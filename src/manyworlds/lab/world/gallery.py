@@ -31,6 +31,8 @@ class GalleryWorld:
     """Sets up inputs and launches of its lab."""
     film: tuple[float, float, float] = (3.0, 130.0, -20.0)
     """Camera of its film: distance [m], azimuth and elevation [degrees]."""
+    policy: Path | None = None
+    """Policy that controls the robot."""
 
     def world(self) -> World:
         """Build the world."""
@@ -61,9 +63,8 @@ def _crouch(lab: LiveLab) -> None:
         lab.bindings.bind("KeyC", f"{leg}_calf_joint", -0.6, "hold", "quadruped")
 
 
-def _walk(lab: LiveLab) -> None:
-    # The policy of `manyworlds train Velocity-Flat-Quadruped` after 333 iterations.
-    lab.run_policy(Path(worlds.__file__).parent / "policies" / "quadruped.onnx", "quadruped")
+_WALK = Path(worlds.__file__).parent / "policies" / "quadruped.onnx"
+"""Policy of `manyworlds train Velocity-Flat-Quadruped` after 333 iterations."""
 
 
 GALLERY: dict[str, GalleryWorld] = {
@@ -71,8 +72,8 @@ GALLERY: dict[str, GalleryWorld] = {
         "a quadruped that walks; drive it with W A S D, turn it with Q E, and push the crates",
         worlds.quadruped_to_drive,
         "quadruped",
-        _walk,
-        (3.6, 140.0, -25.0),
+        policy=_WALK,
+        film=(3.6, 140.0, -25.0),
     ),
     "arm-and-blocks": GalleryWorld(
         "an arm with a gripper, and blocks; drive it with J L, I K, U O and G",
@@ -131,6 +132,8 @@ def open_gallery(name: str, lab_of: Callable[[World], LiveLab]) -> LiveLab:
     shown = GALLERY[name]
     lab = lab_of(shown.world())
     try:
+        if shown.policy is not None:
+            lab.run_policy(shown.policy, shown.robot)
         shown.prepare(lab)
     except Exception:
         lab.stop()

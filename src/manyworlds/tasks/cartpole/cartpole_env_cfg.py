@@ -37,6 +37,7 @@ from manyworlds.utils.viewer_config import ViewerConfig
 
 if TYPE_CHECKING:
     from manyworlds.rl import OnnxPolicy
+    from manyworlds.share import ControlGraph, Value
 
 _GAUSSIAN_AT_MARGIN = math.log(0.1)  # the kernel is 0.1 at the margin
 
@@ -59,6 +60,15 @@ def _plain_pole_angle(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str,
 
 PLAIN_OBSERVATION_FNS = {"pole_angle_cos_sin": _plain_pole_angle}
 """Observation functions of this task for policies in plain MuJoCo."""
+
+
+def _onnx_pole_angle(graph: ControlGraph, params: dict[str, Any]) -> Value:
+    angle = graph.joint_positions(params)
+    return graph.concat([angle.cos(), angle.sin()])
+
+
+ONNX_OBSERVATION_FNS = {"pole_angle_cos_sin": _onnx_pole_angle}
+"""Observation functions of this task for policies in shared pages."""
 
 
 def cartpole_smooth_reward(

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import mujoco
+import numpy as np
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
@@ -31,6 +33,8 @@ from manyworlds.utils.math.vectors import atan2
 from manyworlds.validation.worlds import EnvIds, Worlds, takes_worlds
 
 if TYPE_CHECKING:
+    from manyworlds.rl import OnnxPolicy
+    from manyworlds.share import ControlGraph, Value
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 from manyworlds.utils.world_random import RandomStream
 
@@ -44,6 +48,10 @@ SUCCESS_DISTANCE = 0.05
 """Distance to the goal below which an object has arrived [m]."""
 PUSHER_RADIUS = 0.02
 """Radius of the pusher [m]."""
+_OBJECT_JOINTS = [f"{OBJECT}/{name}" for name in ("x", "y", "yaw")]
+_PUSHER_JOINTS = [f"{PUSHER}/{name}" for name in ("x", "y")]
+
+_Params = dict[str, Any]
 
 
 def to_goal(env: ManagerBasedRlEnv) -> torch.Tensor:
@@ -102,6 +110,12 @@ class PushGoalCommand(CommandTerm):
     def command(self) -> torch.Tensor:
         """Goal positions relative to the object's base [m], shape [num_envs, 2]."""
         return self.goal
+
+    @property
+    def steering(self) -> dict[str, tuple[float, float]]:
+        """Bounds of goals that a page may set, by name, in order [m]."""
+        reach = self.cfg.distance[1]
+        return {"x [m]": (-reach, reach), "y [m]": (-reach, reach)}
 
     @takes_worlds
     def _resample_command(self, env_ids: EnvIds) -> None:
@@ -320,3 +334,165 @@ class held_at_goal(ManagerTermBase):  # noqa: N801
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset the counters of the given worlds."""
         self._worlds(env_ids).put(self._steps, 0)
+
+
+def _plain_place(policy: OnnxPolicy, data: mujoco.MjData, *names: str) -> np.ndarray:
+    return data.qpos[[policy.addresses[name][0] for name in names]]
+
+
+def _plain_velocity(policy: OnnxPolicy, data: mujoco.MjData, *names: str) -> np.ndarray:
+    return data.qvel[[policy.addresses[name][1] for name in names]]
+
+
+def _plain_to_goal(policy: OnnxPolicy, data: mujoco.MjData) -> np.ndarray:
+    return policy.commands[GOAL] - _plain_place(policy, data, *_OBJECT_JOINTS[:2])
+
+
+def _plain_to_pusher(policy: OnnxPolicy, data: mujoco.MjData) -> np.ndarray:
+    pusher = _plain_place(policy, data, *_PUSHER_JOINTS)
+    return pusher - _plain_place(policy, data, *_OBJECT_JOINTS[:2])
+
+
+def _plain_axis(policy: OnnxPolicy, data: mujoco.MjData) -> np.ndarray:
+    way = _plain_to_goal(policy, data)
+    return way / max(float(np.linalg.norm(way)), 1e-6)
+
+
+def _plain_in_frame(axis: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    return np.array([axis @ vector, axis[0] * vector[1] - axis[1] * vector[0]])
+
+
+def _plain_distance_left(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
+    return np.array([np.linalg.norm(_plain_to_goal(policy, data))])
+
+
+def _plain_pusher_place(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
+    return _plain_in_frame(_plain_axis(policy, data), _plain_to_pusher(policy, data))
+
+
+def _plain_pusher_velocity(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
+    velocity = _plain_velocity(policy, data, *_PUSHER_JOINTS)
+    return _plain_in_frame(_plain_axis(policy, data), velocity)
+
+
+def _plain_object_velocity(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
+    velocity = _plain_velocity(policy, data, *_OBJECT_JOINTS)
+    return np.append(_plain_in_frame(_plain_axis(policy, data), velocity[:2]), velocity[2])
+
+
+def _plain_outline(policy: OnnxPolicy, data: mujoco.MjData, params: _Params) -> np.ndarray:
+    axis = _plain_axis(policy, data)
+    pusher = _plain_to_pusher(policy, data)
+    yaw = _plain_place(policy, data, _OBJECT_JOINTS[2])
+    count = params["num_directions"]
+    turns = np.arctan2(axis[1], axis[0]) + np.arange(count) * (2.0 * math.pi / count)
+    turns = np.append(turns, np.arctan2(pusher[1], pusher[0]))
+    steps = (turns - yaw) * (OUTLINE_DIRECTIONS / (2.0 * math.pi))
+    reach = _radii(policy.model)[steps.round().astype(int) % OUTLINE_DIRECTIONS]
+    return np.append(reach[:-1], np.linalg.norm(pusher) - PUSHER_RADIUS - reach[-1])
+
+
+def _radii(model: mujoco.MjModel) -> np.ndarray:
+    """Return the radii of the object in a model, whose meshes are named for their shape."""
+    mesh = model.mesh(model.geom(f"{OBJECT}/piece_0").dataid[0]).name
+    return SHAPES[mesh.split("/")[1]].radii
+
+
+def _plain_action(policy: OnnxPolicy, data: mujoco.MjData, action: np.ndarray) -> np.ndarray:
+    """Change an action as `GoalFrameVelocityAction`, shape [2]."""
+    wide = action.astype(float)
+    bounded = wide / max(float(np.linalg.norm(wide)), 1.0)
+    axis = _plain_axis(policy, data)
+    return _plain_in_frame(np.array([axis[0], -axis[1]]), bounded)
+
+
+PLAIN_OBSERVATION_FNS = {
+    "distance_left": _plain_distance_left,
+    "pusher_place": _plain_pusher_place,
+    "pusher_velocity": _plain_pusher_velocity,
+    "object_velocity": _plain_object_velocity,
+    "outline": _plain_outline,
+}
+"""Observation functions of this task for policies in plain MuJoCo."""
+PLAIN_ACTION_FNS = {"GoalFrameVelocityAction": _plain_action}
+"""Functions of this task that change actions in plain MuJoCo."""
+
+
+def _onnx_to_goal(graph: ControlGraph) -> Value:
+    return graph.command(GOAL) - graph.positions(_OBJECT_JOINTS[:2])
+
+
+def _onnx_to_pusher(graph: ControlGraph) -> Value:
+    return graph.positions(_PUSHER_JOINTS) - graph.positions(_OBJECT_JOINTS[:2])
+
+
+def _onnx_norm(vector: Value) -> Value:
+    return (vector * vector).sum().sqrt()
+
+
+def _onnx_axis(graph: ControlGraph) -> Value:
+    way = _onnx_to_goal(graph)
+    return way / _onnx_norm(way).maximum(1e-6)
+
+
+def _onnx_in_frame(graph: ControlGraph, axis: Value, vector: Value) -> Value:
+    along = (axis * vector).sum()
+    across = axis[0] * vector[1] - axis[1] * vector[0]
+    return graph.concat([along.reshape(1), across.reshape(1)])
+
+
+def _onnx_distance_left(graph: ControlGraph, params: _Params) -> Value:
+    return _onnx_norm(_onnx_to_goal(graph)).reshape(1)
+
+
+def _onnx_pusher_place(graph: ControlGraph, params: _Params) -> Value:
+    return _onnx_in_frame(graph, _onnx_axis(graph), _onnx_to_pusher(graph))
+
+
+def _onnx_pusher_velocity(graph: ControlGraph, params: _Params) -> Value:
+    return _onnx_in_frame(graph, _onnx_axis(graph), graph.velocities(_PUSHER_JOINTS))
+
+
+def _onnx_object_velocity(graph: ControlGraph, params: _Params) -> Value:
+    velocity = graph.velocities(_OBJECT_JOINTS)
+    planar = _onnx_in_frame(graph, _onnx_axis(graph), velocity[:2])
+    return graph.concat([planar, velocity[2:]])
+
+
+def _onnx_outline(graph: ControlGraph, params: _Params) -> Value:
+    """Return `outline` in a graph; the nearest direction has the largest cosine."""
+    count = params["num_directions"]
+    turns = np.arange(count) * (2.0 * math.pi / count)
+    pusher = _onnx_to_pusher(graph)
+    axis_x, axis_y = _onnx_axis(graph)
+    nowhere = (axis_x * axis_x + axis_y * axis_y) <= 0.0  # atan2 is 0 there
+    axis_x = graph.where(nowhere, graph.constant(1.0, float), axis_x)
+    x = graph.concat([axis_x * np.cos(turns) - axis_y * np.sin(turns), pusher[:1]])
+    y = graph.concat([axis_x * np.sin(turns) + axis_y * np.cos(turns), pusher[1:]])
+    yaw = graph.positions(_OBJECT_JOINTS[2:])
+    along = x * yaw.cos() + y * yaw.sin()
+    across = y * yaw.cos() - x * yaw.sin()
+    grid = np.arange(OUTLINE_DIRECTIONS) * (2.0 * math.pi / OUTLINE_DIRECTIONS)
+    rows = along.reshape(count + 1, 1) * np.cos(grid) + across.reshape(count + 1, 1) * np.sin(grid)
+    reach = graph.constant(_radii(graph.model), float)[rows.argmax()]
+    gap = _onnx_norm(pusher).reshape(1) - PUSHER_RADIUS - reach[count:]
+    return graph.concat([reach[:count], gap])
+
+
+def _onnx_action(graph: ControlGraph, action: Value) -> Value:
+    wide = action.astype(float)
+    bounded = wide / _onnx_norm(wide).maximum(1.0)
+    axis = _onnx_axis(graph) * np.array([1.0, -1.0])
+    return _onnx_in_frame(graph, axis, bounded)
+
+
+ONNX_OBSERVATION_FNS = {
+    "distance_left": _onnx_distance_left,
+    "pusher_place": _onnx_pusher_place,
+    "pusher_velocity": _onnx_pusher_velocity,
+    "object_velocity": _onnx_object_velocity,
+    "outline": _onnx_outline,
+}
+"""Observation functions of this task for policies in shared pages."""
+ONNX_ACTION_FNS = {"GoalFrameVelocityAction": _onnx_action}
+"""Functions of this task that change actions in shared pages."""

@@ -31,6 +31,7 @@ from manyworlds.validation.worlds import EnvIds, takes_worlds
 
 if TYPE_CHECKING:
     from manyworlds.rl import OnnxPolicy
+    from manyworlds.share import ControlGraph, Value
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 ARM = """
@@ -67,6 +68,16 @@ def _plain_tip_position(policy: OnnxPolicy, data: mujoco.MjData, params: dict[st
 
 PLAIN_OBSERVATION_FNS = {"tip_position": _plain_tip_position}
 """Functions that replace observation terms of this file where policies run in plain MuJoCo."""
+
+
+def _onnx_tip_position(graph: ControlGraph, params: dict[str, Any]) -> Value:
+    root = graph.policy.entities["robot"]["root_body"]
+    tip = root.rpartition("/")[0] + "/tip"
+    return (graph.position("site", tip) - graph.position("body", root))[:2]
+
+
+ONNX_OBSERVATION_FNS = {"tip_position": _onnx_tip_position}
+"""Functions that replace observation terms of this file in the pages of `manyworlds share`."""
 
 
 def distance(
@@ -110,6 +121,12 @@ class ReachGoalCommand(CommandTerm):
     def command(self) -> torch.Tensor:
         """Goals relative to the robot's root [m], shape [num_envs, 2]."""
         return self.goal
+
+    @property
+    def steering(self) -> dict[str, tuple[float, float]]:
+        """Bounds of goals that a page may set, by name, in order [m]."""
+        reach = self.cfg.radius[1]
+        return {"x [m]": (-reach, reach), "y [m]": (-reach, reach)}
 
     @takes_worlds
     def _resample_command(self, env_ids: EnvIds) -> None:

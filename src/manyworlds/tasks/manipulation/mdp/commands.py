@@ -137,6 +137,12 @@ class _Lifting(CommandTerm):
         return self.target_pos
 
     @property
+    def steering(self) -> dict[str, tuple[float, float]]:
+        """Bounds of targets that a page may set, by name, in order [m]."""
+        ranges = self.cfg.target_position_range
+        return {"x": ranges.x, "y": ranges.y, "z": ranges.z}
+
+    @property
     def target_object_pos(self) -> torch.Tensor:
         """Position of the selected object in the world frame [m], shape [num_envs, 3]."""
         if len(self.objects) == 1:

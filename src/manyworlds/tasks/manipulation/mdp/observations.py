@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mujoco
+import numpy as np
 import torch
 
 from manyworlds.managers import CommandTerm, SceneEntityCfg
@@ -14,6 +15,8 @@ from manyworlds.utils.math import quat_apply_inverse
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.rl import OnnxPolicy
+    from manyworlds.share import ControlGraph, Value
 
 _ROBOT = SceneEntityCfg("robot")
 _Command = TypeVar("_Command", bound=CommandTerm)
@@ -181,3 +184,54 @@ def _picture(env: ManagerBasedRlEnv, sensor_name: str, kind: str) -> torch.Tenso
             f"Camera '{sensor_name}' provides no {kind} images: add '{kind}' to its data_types."
         )
     return picture.permute(0, 3, 1, 2)
+
+
+def _plain_ee_to_object(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    """Return `ee_to_object_distance` computed without an environment, shape [3]."""
+    [site] = params["asset_cfg"]["site_names"]
+    target = policy.entities[params["object_name"]]["root_body"]
+    way = data.body(target).xpos - data.site(site).xpos
+    return _plain_root_axes(policy, data, params).T @ way
+
+
+def _plain_object_to_goal(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    """Return `object_to_goal_distance` computed without an environment, shape [3]."""
+    target = policy.entities[params["object_name"]]["root_body"]
+    way = policy.commands[params["command_name"]] - data.body(target).xpos
+    return _plain_root_axes(policy, data, params).T @ way
+
+
+def _plain_root_axes(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+    root = policy.joints_of(params)[1]["root_body"]
+    return data.body(root).xmat.reshape(3, 3)
+
+
+PLAIN_OBSERVATION_FNS = {
+    "ee_to_object_distance": _plain_ee_to_object,
+    "object_to_goal_distance": _plain_object_to_goal,
+}
+"""Observation functions of these tasks for policies in plain MuJoCo."""
+
+
+def _onnx_ee_to_object(graph: ControlGraph, params: dict[str, Any]) -> Value:
+    [site] = params["asset_cfg"]["site_names"]
+    target = graph.policy.entities[params["object_name"]]["root_body"]
+    way = graph.position("body", target) - graph.position("site", site)
+    return _onnx_root_axes(graph, params).T @ way
+
+
+def _onnx_object_to_goal(graph: ControlGraph, params: dict[str, Any]) -> Value:
+    target = graph.policy.entities[params["object_name"]]["root_body"]
+    way = graph.command(params["command_name"]) - graph.position("body", target)
+    return _onnx_root_axes(graph, params).T @ way
+
+
+def _onnx_root_axes(graph: ControlGraph, params: dict[str, Any]) -> Value:
+    return graph.axes("body", graph.policy.joints_of(params)[1]["root_body"])
+
+
+ONNX_OBSERVATION_FNS = {
+    "ee_to_object_distance": _onnx_ee_to_object,
+    "object_to_goal_distance": _onnx_object_to_goal,
+}
+"""Observation functions of these tasks for policies in shared pages."""

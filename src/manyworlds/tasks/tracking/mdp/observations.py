@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -17,6 +17,7 @@ from manyworlds.utils.math import (
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.share import ControlGraph, Value
 
 
 def motion_anchor_pos_b(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
@@ -80,3 +81,41 @@ PLAIN_OBSERVATION_FNS = {
     )[1][:, :2].ravel(),
 }
 """Observation functions of this task for policies in plain MuJoCo."""
+
+
+def _onnx_anchor_pos(graph: ControlGraph, params: dict[str, Any]) -> Value:
+    row, body = _anchor(graph)
+    offset = graph.motion("body_pos_w", row) - graph.position("body", body)
+    return graph.axes("body", body).T @ offset
+
+
+def _onnx_anchor_ori(graph: ControlGraph, params: dict[str, Any]) -> Value:
+    row, body = _anchor(graph)
+    matrix = _onnx_matrix(graph, graph.motion("body_quat_w", row))
+    turn = graph.axes("body", body).T @ matrix
+    return turn.reshape(9)[[0, 1, 3, 4, 6, 7]]
+
+
+def _anchor(graph: ControlGraph) -> tuple[int, str]:
+    """Return the row of the motion's anchor among its bodies, and the robot's body."""
+    motion = graph.policy.motion
+    assert motion is not None
+    return motion.anchor_row, motion.anchor_body
+
+
+def _onnx_matrix(graph: ControlGraph, quat: Value) -> Value:
+    """Return the rotation matrix of a unit quaternion (w, x, y, z), as `mju_quat2Mat`."""
+    w, x, y, z = quat
+    rows = [
+        *(w * w + x * x - y * y - z * z, (x * y - w * z) * 2.0, (x * z + w * y) * 2.0),
+        *((x * y + w * z) * 2.0, w * w - x * x + y * y - z * z, (y * z - w * x) * 2.0),
+        *((x * z - w * y) * 2.0, (y * z + w * x) * 2.0, w * w - x * x - y * y + z * z),
+    ]
+    return graph.concat([value.reshape(1) for value in rows]).reshape(3, 3)
+
+
+ONNX_OBSERVATION_FNS = {
+    "motion_anchor_pos_b": _onnx_anchor_pos,
+    "motion_anchor_ori_b": _onnx_anchor_ori,
+}
+"""Observation functions of this task for policies in shared pages."""
