@@ -25,14 +25,15 @@ from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.viewer.video import write_gif
 
 FILE = Path("docs/media/robots_of_many_shapes.gif")
-ROBOTS = (2, 4, 8, 14, 17, 19)
+ROBOTS = (1, 2, 7, 9, 16, 19)
 """Numbers of the robots; the policy has not seen the last two."""
 _FPS = 12.5
-_SECONDS = 6.0
+_SECONDS = 4.0
 _SIZE = (640, 260)
-_SPACING = 0.75  # [m]
-_SPEED = 0.5  # [m/s]
-_TURN_RATE = 1.0  # [1/s]: commanded turn for an error of the heading of 1 rad
+_SPACING = 0.9  # [m]
+_SPEED = 0.4  # [m/s]
+_TURN_RATE = 0.5  # [1/s]: commanded turn for an error of the heading of 1 rad
+_FASTEST_TURN = 0.5  # [rad/s]
 
 
 def exported(checkpoint: Path, number: int, folder: Path) -> Path:
@@ -68,14 +69,16 @@ def film(checkpoint: Path, numbers: tuple[int, ...]) -> list[np.ndarray]:
     for policy in policies.values():
         policy.reset(data)
     camera = mujoco.MjvCamera()
-    camera.azimuth, camera.elevation, camera.distance = 150.0, -22.0, 3.2
+    camera.azimuth, camera.elevation, camera.distance = 150.0, -22.0, 3.4
     frames = []
     every = round(1.0 / (_FPS * 0.02))
     with mujoco.Renderer(model, _SIZE[1], _SIZE[0]) as renderer:
         for step in range(round(_SECONDS / 0.02)):
             for name, policy in policies.items():
                 x, y = data.body(f"{name}/trunk").xmat[[0, 3]]
-                policy.commands["twist"][:] = (_SPEED, 0.0, -_TURN_RATE * np.arctan2(y, x))
+                turn = -_TURN_RATE * np.arctan2(y, x)
+                turn = np.clip(turn, -_FASTEST_TURN, _FASTEST_TURN)
+                policy.commands["twist"][:] = (_SPEED, 0.0, turn)
                 policy.begin_period(data)
             for _ in range(2):
                 for policy in policies.values():
