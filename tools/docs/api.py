@@ -43,6 +43,9 @@ PAGES = {
     "dr": ("manyworlds.envs.mdp.dr",),
     "rl": (
         "manyworlds.rl",
+        "manyworlds.rl.config",
+        "manyworlds.rl.masked_actions",
+        "manyworlds.rl.joint_network",
         "manyworlds.rl.training",
         "manyworlds.rl.evaluation",
         "manyworlds.rl.progress",
@@ -52,6 +55,7 @@ PAGES = {
     "tasks": (
         "manyworlds.tasks",
         "manyworlds.tasks.push.push_env_cfg",
+        "manyworlds.tasks.velocity.config.legged",
         "manyworlds.tasks.tracking.motion",
         "manyworlds.tasks.tracking.joint_motion",
     ),
@@ -65,6 +69,7 @@ PAGES = {
         "manyworlds.asset_zoo",
         "manyworlds.asset_zoo.arm",
         "manyworlds.asset_zoo.cartpole",
+        "manyworlds.asset_zoo.generated_legged",
         "manyworlds.asset_zoo.humanoid",
         "manyworlds.asset_zoo.quadruped",
         "manyworlds.asset_zoo.name_map",

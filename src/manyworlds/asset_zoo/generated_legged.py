@@ -26,6 +26,7 @@ FOOT_GEOMS = "leg[0-9]+_foot_collision"
 FOOT_SITES = "leg[0-9]+_foot"
 """Pattern of the names of the sites at the soles."""
 TRUNK_GEOM = "trunk_collision"
+"""Name of the trunk's geom."""
 
 _GRAVITY = 9.81  # [m/s^2]
 _TYPICAL_MASS = 9.0  # [kg]: lengths of other robots are scaled by the cube root of their mass
