@@ -32,7 +32,10 @@ PACKAGES = {
 }
 # What these packages have for terms, and what is none itself.
 HELPERS = {
+    "AbsentActionCfg",
+    "AbsentValues",
     "BaseActionCfg",
+    "PresentColumns",
     "action_acc",
     "commanded_speed",
     "distance",
