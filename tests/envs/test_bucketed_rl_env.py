@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.envs import BucketedRlEnv, ManagerBasedRlEnv, ManagerBasedRlEnvCfg, make_env
+from manyworlds.envs import BucketedRlEnv, ManagerBasedRlEnv, ManagerBasedRlEnvCfg, make_env, mdp
 from manyworlds.envs.buckets import bucket_cfg, bucket_cfgs
 from manyworlds.managers import ObservationTermCfg
 from tests.envs.bucket_tasks import chain_scene, chains_cfg
@@ -95,6 +95,22 @@ def test_columns_that_a_bucket_lacks_have_no_effect():
         assert not env.buckets["two"].action_manager.action[:, 2:].any()
         env.close()
     assert torch.equal(*results)
+
+
+@pytest.mark.filterwarnings("ignore:The actuators of the joints")
+def test_several_terms_are_padded_each():
+    """Observe the last action in the columns that the padded terms have, without a mask of it."""
+    cfg = chains_cfg()
+    cfg.actions["more"] = mdp.JointVelocityActionCfg(
+        entity_name="robot", actuator_names=("hinge[13]",)
+    )
+    env = BucketedRlEnv(cfg, "cpu")
+    obs = env.step(torch.ones(12, 6))[0]["actor"]
+    assert obs.shape[1] == 3 * 4 + 2 * 3 + 6 + 15
+    columns = {0: [1, 1, 0, 0, 1, 0], 4: [1, 1, 1, 0, 1, 0], 8: [1, 1, 1, 1, 1, 1]}
+    for row, expected in columns.items():
+        assert obs[row, 18:24].tolist() == expected
+    env.close()
 
 
 def test_resumes_bit_for_bit():

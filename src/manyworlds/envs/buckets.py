@@ -157,20 +157,32 @@ def separate_cfgs(cfg: ManagerBasedRlEnvCfg, num_envs: int) -> dict[str, Manager
 
 def _padded(cfg: ManagerBasedRlEnvCfg, assigned: np.ndarray) -> dict[str, ManagerBasedRlEnvCfg]:
     """Return copies of a task for each bucket, whose terms have the same shapes in all."""
-    seen: dict[str, _Shapes] = {}
-    for index, (name, scene) in enumerate(cfg.scene.buckets.items()):
-        with blame_bucket(name):
-            seen[name] = _Shapes(_probe(cfg, scene, int((assigned == index).sum())))
     parts: dict[str, ManagerBasedRlEnvCfg] = {}
-    for name in seen:
+    for name in cfg.scene.buckets:
         part = copy.copy(cfg)
         part.scene = SceneCfg()
         parts[name] = copy.deepcopy(part)
+    seen = _shapes(cfg, parts, assigned)
+    padded = False
+    for term, term_cfg in cfg.actions.items():
+        widths = {name: of.actions.get(term) for name, of in seen.items()}
+        padded |= _pad_action(term, term_cfg, parts, widths)
+    if padded:  # actions are observed with their padding
+        seen = _shapes(cfg, parts, assigned)
     for group, group_cfg in cfg.observations.items():
         _pad_group(group, group_cfg, parts, {n: of.observations[group] for n, of in seen.items()})
-    for term, term_cfg in cfg.actions.items():
-        _pad_action(term, term_cfg, parts, {n: of.actions.get(term) for n, of in seen.items()})
     return parts
+
+
+def _shapes(
+    cfg: ManagerBasedRlEnvCfg, parts: dict[str, ManagerBasedRlEnvCfg], assigned: np.ndarray
+) -> dict[str, _Shapes]:
+    """Return the shapes of all buckets, from an environment of one world of each."""
+    seen: dict[str, _Shapes] = {}
+    for index, (name, scene) in enumerate(cfg.scene.buckets.items()):
+        with blame_bucket(name):
+            seen[name] = _Shapes(_probe(parts[name], scene, int((assigned == index).sum())))
+    return seen
 
 
 def _probe(cfg: ManagerBasedRlEnvCfg, scene: SceneCfg, total_envs: int) -> ManagerBasedRlEnv:
@@ -258,17 +270,18 @@ def _pad_action(
     term_cfg: ActionTermCfg,
     parts: dict[str, ManagerBasedRlEnvCfg],
     widths: dict[str, int | None],
-) -> None:
-    """Give an action term the largest width in the tasks of all buckets."""
+) -> bool:
+    """Give an action term the largest width in all buckets; return if any of them is padded."""
     present = [width for width in widths.values() if width is not None]
     if term_cfg is None or not present:
-        return
+        return False
     largest = max(present)
     for name, part in parts.items():
         if widths[name] is None:
             part.actions[term] = AbsentActionCfg(pad_to=largest)
         elif min(present) < largest:
             part.actions[term].pad_to = largest
+    return any(width != largest for width in widths.values())
 
 
 def _largest(where: str, shapes: dict[str, _Shape]) -> _Shape:

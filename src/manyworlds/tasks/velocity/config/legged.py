@@ -285,6 +285,7 @@ def legged_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
             entropy_stages=((300, 0.002),),
             use_clipped_value_loss=False,
             num_learning_epochs=4,
+            averaged_iterations=20.0,
         ),
         num_steps_per_env=12,
         max_iterations=1500,
