@@ -45,6 +45,7 @@ check: .venv/.dev
 
 docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build $(ARGS)
+	$(BIN)/python tools/write_shared_worlds.py
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -95,5 +96,5 @@ clean:
 
 .venv/.docs: pyproject.toml | .venv/bin/python
 	@echo "installing what builds the documentation into .venv ..."
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs,share]'
 	@touch $@

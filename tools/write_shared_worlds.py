@@ -1,7 +1,6 @@
-"""Worlds that the documentation's page about sharing embeds; run after `make docs`.
+"""Worlds that the documentation's page about sharing embeds; `make docs` writes them last.
 
-Run from the project's root, in an environment with the extra `share`:
-python tools/write_shared_worlds.py
+It runs in the project's root, in an environment with the extra `share`, and needs npm.
 """
 
 from __future__ import annotations
