@@ -138,6 +138,8 @@ _CPU_TRAINING: dict[str, str] = {
     "Velocity-Flat-G1": "51 minutes on 1 core",
     "Velocity-Flat-Go1": "5 minutes on 2 cores",
     "Velocity-Flat-Quadruped": "5 minutes on 2 cores",
+    "Velocity-Flat-Legged": "walks in part after 48 minutes on 2 cores",
+    "Velocity-Flat-Legged-Held-Out": "evaluates Velocity-Flat-Legged, after 48 minutes on 2 cores",
     "Velocity-Flat-Humanoid": "41 minutes on 1 core",
     "Velocity-Rough-Quadruped": "22 minutes on 2 cores",
     "Velocity-Rough-Go1": "30 minutes on 2 cores",
