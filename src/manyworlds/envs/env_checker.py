@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import inspect
 import warnings
@@ -14,6 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from manyworlds.entity import SecondActuatorsWarning
+from manyworlds.envs.buckets import separate_cfgs
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp.padding import AbsentValues, PresentColumns
 from manyworlds.managers import (
@@ -411,13 +413,21 @@ def check_env(
     and so are selections of class terms that do not declare which kinds of elements they read.
 
     Args:
-        cfg: the task; it is copied.
+        cfg: the task; it is copied. Each of its buckets is checked, if it has some.
         num_envs: number of worlds.
         steps: number of control steps.
         seed: seed of the task and of the actions. The global random generators are seeded with it.
         device: torch device; None selects CUDA if it is available, else the CPU.
     """
     report = EnvReport()
+    if cfg.scene.buckets:
+        for name, part in separate_cfgs(cfg, num_envs).items():
+            found = check_env(part, num_envs=num_envs, steps=steps, seed=seed, device=device)
+            for finding in found.findings:
+                where = f"{finding.where} of bucket '{name}'"
+                report.findings.append(dataclasses.replace(finding, where=where))
+            report.notes += [note for note in found.notes if note not in report.notes]
+        return report
     cfg = copy.deepcopy(cfg)
     cfg.scene.num_envs = num_envs
     cfg.seed = seed
