@@ -14,10 +14,14 @@ from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
 from manyworlds.tasks.registry import BUILTIN_TASKS
 from tests.robots import robot_file
+from tests.tasks.one_model import ONE_MODEL_TASKS
 
 PLAIN = {
     "Cartpole-Balance",
     "Cartpole-Swingup",
+    "Lift-Cube-Arm",
+    "Lift-Cube-Yam",
+    "Push-Variants",
     "Reach",
     "Tracking-Flat-G1",
     "Tracking-Flat-G1-No-State-Estimation",
@@ -92,7 +96,7 @@ def test_every_task_opens(task):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", sorted(BUILTIN_TASKS), indirect=True)
+@pytest.mark.parametrize("task", sorted(ONE_MODEL_TASKS), indirect=True)
 def test_every_run_opens(task, tmp_path, motion_file, capsys):
     """Open a run: its policy moves the robots, in plain MuJoCo where that is possible."""
     pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")

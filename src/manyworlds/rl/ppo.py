@@ -216,7 +216,12 @@ class PPO(rsl_rl.algorithms.PPO):
             self.rnd.update_normalization(obs)
         self.storage.clear()
         count = self.num_learning_epochs * self.num_mini_batches
-        return {name: sum(torch.stack(values).tolist()) / count for name, values in losses.items()}
+        means: dict[str, float] = {}
+        read = torch.cat([torch.stack(values) for values in losses.values()]).cpu()  # all at once
+        parts = read.split([len(values) for values in losses.values()])
+        for name, values in zip(losses, parts, strict=True):
+            means[name] = sum(values.tolist()) / count
+        return means
 
     def _learn_from(self, batch: MiniBatch, critic_thread: Executor | None = None) -> Losses:
         """Learn from a mini-batch; return the parts of the losses."""
