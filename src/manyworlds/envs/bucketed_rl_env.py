@@ -16,6 +16,7 @@ import torch
 from manyworlds.envs.buckets import assign_buckets, blame_bucket, bucket_cfgs, rows_of
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.types import Extras, SubstepStage, VecEnvObs, VecEnvStepReturn
+from manyworlds.scene.scene import world_ids_of
 from manyworlds.sim import choose_device
 from manyworlds.sim.diagnostics.status import quiet_mujoco
 from manyworlds.utils.devices import usable_cores
@@ -85,7 +86,7 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         here = assigned[scene.first_world : scene.first_world + scene.num_envs]
         self.world_to_bucket = torch.from_numpy(here.copy()).to(self.device)
         """Index of each world's bucket in `cfg.scene.buckets`, shape [num_envs]."""
-        ids = scene.world_ids or range(scene.first_world, scene.first_world + scene.num_envs)
+        ids = world_ids_of(scene)
         self.random_streams = WorldRandom(self.num_envs, self.device, self.seed_used, ids)
         """Random numbers of the worlds for what belongs to no bucket, such as noise of actions."""
         self._parts: list[Bucket] = []

@@ -15,6 +15,7 @@ from manyworlds.envs.mdp.padding import AbsentActionCfg, AbsentValues, PresentCo
 from manyworlds.managers import ActionTermCfg, ObservationGroupCfg, ObservationTermCfg
 from manyworlds.managers.manager_base import MissingElementsError
 from manyworlds.scene import SceneCfg
+from manyworlds.scene.scene import world_ids_of
 from manyworlds.validation.names import near_matches
 
 MASK = "present"
@@ -85,9 +86,7 @@ def bucket_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[str, ManagerBasedRlEnvCfg]:
     """
     scene = cfg.scene
     assigned = assign_buckets(scene)
-    ids = scene.world_ids
-    if ids is None:
-        ids = range(scene.first_world, scene.first_world + scene.num_envs)
+    ids = world_ids_of(scene)
     cfgs: dict[str, ManagerBasedRlEnvCfg] = {}
     for index, (name, part) in enumerate(_padded(cfg, assigned).items()):
         everywhere = assigned == index
@@ -97,7 +96,7 @@ def bucket_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[str, ManagerBasedRlEnvCfg]:
         part.scene = replace(
             copy.deepcopy(scene.buckets[name]),
             num_envs=len(rows),
-            world_ids=tuple(int(ids[row]) for row in rows),
+            world_ids=tuple(ids[row] for row in rows),
             first_world=int(everywhere[: scene.first_world].sum()),
             total_envs=int(everywhere.sum()),
         )

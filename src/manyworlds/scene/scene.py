@@ -562,6 +562,14 @@ class Scene(Stateful):
         return controls
 
 
+def world_ids_of(scene_cfg: SceneCfg) -> tuple[int, ...]:
+    """Return the id of each world of a scene in the whole batch, given or counted."""
+    if scene_cfg.world_ids is not None:
+        return scene_cfg.world_ids
+    first = scene_cfg.first_world
+    return tuple(range(first, first + scene_cfg.num_envs))
+
+
 def _world_ids(scene_cfg: SceneCfg) -> tuple[int, ...]:
     """Return the id of each world of a scene in the whole batch.
 
@@ -581,9 +589,7 @@ def _world_ids(scene_cfg: SceneCfg) -> tuple[int, ...]:
             f"SceneCfg.buckets has {len(scene_cfg.buckets)} scenes, but a Scene has one model: "
             "build the environment with make_env(cfg), or take one scene of the buckets."
         )
-    world_ids = scene_cfg.world_ids
-    if world_ids is None:
-        world_ids = tuple(range(scene_cfg.first_world, last))
+    world_ids = world_ids_of(scene_cfg)
     if len(world_ids) != scene_cfg.num_envs:
         raise ValueError(
             f"SceneCfg.world_ids has {len(world_ids)} ids, but num_envs is "
