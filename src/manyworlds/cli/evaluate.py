@@ -155,6 +155,36 @@ def _checkpoints_from(run: RunFolder, after: int) -> list[Path]:
     return before[-1:] + later
 
 
+def evaluate_run(
+    task: str,
+    run: RunFolder,
+    checkpoint: Path,
+    worlds: int,
+    *,
+    bucket: str | None = None,
+    device: str | None = None,
+    from_file: bool = False,
+) -> Evaluation:
+    """Evaluate a checkpoint of a run in new worlds of its training.
+
+    Args:
+        task: name of the task.
+        run: the run.
+        checkpoint: the checkpoint.
+        worlds: number of worlds.
+        bucket: bucket of a task that has some; None for the first.
+        device: torch device; None for the default.
+        from_file: take the task as it is now; see `evaluation_env_cfg`.
+    """
+    from manyworlds.tasks.run_configs import evaluation_env_cfg
+
+    cfg = evaluation_env_cfg(task, run, from_file=from_file)
+    cfg.scene.num_envs = worlds
+    cfg = one_bucket(cfg, bucket)
+    cfg.seed = UNSEEN_SEED
+    return evaluate_checkpoint(task, checkpoint, run, cfg, device)
+
+
 def evaluate_buckets(
     task: str,
     checkpoint: Path,

@@ -148,17 +148,17 @@ def _attempt(what: str, make: Callable[[], T]) -> tuple[T | None, str]:
 
 def _evaluate(found: FoundRun, options: ReportOptions) -> Evaluation:
     """Evaluate the policy in new worlds."""
-    from manyworlds.cli.evaluate import UNSEEN_SEED, evaluate_checkpoint
-    from manyworlds.tasks.run_configs import evaluation_env_cfg
+    from manyworlds.cli.evaluate import evaluate_run
 
-    run = found.need_folder()
-    task = found.need_task()
-    checkpoint = found.need_checkpoint()
-    cfg = evaluation_env_cfg(task, run, from_file=options.from_file)
-    cfg.scene.num_envs = options.worlds
-    cfg = one_bucket(cfg, options.bucket)
-    cfg.seed = UNSEEN_SEED
-    return evaluate_checkpoint(task, checkpoint, run, cfg, options.device)
+    return evaluate_run(
+        found.need_task(),
+        found.need_folder(),
+        found.need_checkpoint(),
+        options.worlds,
+        bucket=options.bucket,
+        device=options.device,
+        from_file=options.from_file,
+    )
 
 
 def _share(found: FoundRun, out: Path, results: Results, options: ReportOptions) -> Path:

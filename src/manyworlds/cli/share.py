@@ -250,14 +250,16 @@ def _evaluation(
 
 
 def _evaluate(run: RunFolder, policy: Path | None, options: ShareOptions) -> Evaluation:
-    from manyworlds.cli.evaluate import UNSEEN_SEED, evaluate_checkpoint
-    from manyworlds.tasks.run_configs import evaluation_env_cfg
+    from manyworlds.cli.evaluate import evaluate_run
 
-    task = run.task or ""
-    cfg = evaluation_env_cfg(task, run, from_file=options.from_file)
-    cfg.scene.num_envs = _EVALUATED_WORLDS
-    cfg.seed = UNSEEN_SEED
     checkpoint = policy
     if checkpoint is None or checkpoint.suffix != ".pt":
         checkpoint = run.last_checkpoint()
-    return evaluate_checkpoint(task, checkpoint, run, cfg, options.device)
+    return evaluate_run(
+        run.task or "",
+        run,
+        checkpoint,
+        _EVALUATED_WORLDS,
+        device=options.device,
+        from_file=options.from_file,
+    )
