@@ -11,6 +11,7 @@ from tests.browser import free_port
 pytest.importorskip("viser", reason="needs the extra 'lab'")
 
 
+@pytest.mark.parametrize("engine", ["native"], indirect=True)  # the page is the same
 def test_a_world_is_selected_when_its_number_is_complete(make_env, rest, browser):
     """Type 12: world 1 is never selected; a world beyond the last is the last."""
     from manyworlds.viewer.viser import ViserPlayViewer

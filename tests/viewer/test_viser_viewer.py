@@ -469,7 +469,7 @@ def _lowest_cart(browser) -> tuple[int, int]:
     return left + int(columns[rows.argmax()]), top + int(rows.max()) - 2
 
 
-@pytest.mark.slow_on_warp
+@pytest.mark.parametrize("engine", ["native"], indirect=True)  # the page is the same
 def test_browser(make_env, rest, browser):
     """Show worlds, reward bars and status in a real browser; act on its buttons and keys."""
     env = make_env(12)

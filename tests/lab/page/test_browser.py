@@ -30,7 +30,6 @@ def serve(lab: LiveLab, port: int, **options):
 def arm():
     """A lab of the arm that is paused, and its page."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("viser", reason="needs the extra 'lab'")
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), LabCfg(start_paused=True))
     with lab:
         page = serve(lab, free_port())
@@ -41,7 +40,6 @@ def arm():
 @pytest.fixture
 def arm_apart():
     """A lab of the arm that is paused, and its page in a process of its own."""
-    pytest.importorskip("viser", reason="needs the extra 'lab'")
     pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import LabPage
 

@@ -86,11 +86,11 @@ def test_the_bar_in_a_browser(arm, browser):  # noqa: F811
     shown, tab = browser.locator("#lab-transport"), browser.get_by_role("tab").first
     slider = shown.get_by_role("slider")
     slider.wait_for()
-    assert _is_above(shown, tab) and shown.get_by_text("LIVE").is_visible()
+    assert _is_above(shown, tab) and shown.get_by_text("LIVE", exact=True).is_visible()
     browser.wait_for_timeout(700)  # the slider has its length
     slider.fill("-0.5")
     shown.get_by_text("At 0.3").wait_for()
-    shown.get_by_text("PAST").wait_for()
+    shown.get_by_text("PAST", exact=True).wait_for()
     assert lab.timeline.is_active and lab.timeline.ago == pytest.approx(0.5, abs=0.003)
     shown.get_by_role("button", name="+10").click()
     until(browser, lambda: lab.timeline.ago < 0.485, "ten steps later")
@@ -106,13 +106,13 @@ def test_the_bar_in_a_browser(arm, browser):  # noqa: F811
     until(browser, lambda: not lab.recorder.is_recording, "the recording ended")
     lab.replay.loop = False
     lab.replay.start()
-    shown.get_by_text("REPLAY").wait_for()
+    shown.get_by_text("REPLAY", exact=True).wait_for()
     lab.replay.pause()
     browser.wait_for_timeout(700)
     slider.fill("0.1")
     until(browser, lambda: lab.replay.time == 0.1, "the slider is that of the recording")
     shown.get_by_role("button", name="Back to the present").click()
-    shown.get_by_text("LIVE").wait_for()
+    shown.get_by_text("LIVE", exact=True).wait_for()  # not the recording, whose name is "live"
     assert not lab.replay.is_active
     for width in (390, 520):  # the panel is a sheet below the view
         browser.set_viewport_size({"width": width, "height": 844})
