@@ -53,6 +53,7 @@ def test_links_are_found():
     code, example = "```\n[n](o)\n```", "../examples/01_simulation.py"
     text = f"[a](b.md#c) `[x](y)`\n\n{code}\n\n![p](media/q.png) [e]({example})"
     assert [*site.links(text)] == ["b.md#c", "media/q.png", "../examples/01_simulation.py"]
+    assert [*site.links(r"float[3] [m], float\[3] [m] and [m]")] == ["m"]
     moved = site.relink(text, "docs/howto/page.md", "howto/page.md")
     assert "[a](b.md#c)" in moved and "```\n[n](o)\n```" in moved
     deep = site.relink("[e](../../examples/01_simulation.py)", "docs/howto/p.md", "howto/p.md")

@@ -95,9 +95,11 @@ def _row(operation: ClientOperation) -> str:
 def _line(name: str, field: Field, default: object = None) -> str:
     """Return name, type, unit, bounds, choices, default and meaning of a field."""
     facts: dict[str, Any] = field.describe()
-    text = f"`{name}` {field.type}"
+    kind = field.type
     if "size" in facts:
-        text = text.replace("[]", f"[{facts['size']}]")
+        kind = kind.replace("[]", f"[{facts['size']}]")
+    kind = kind.replace("[", "\\[")  # Markdown takes "[3] [m]" for a link
+    text = f"`{name}` {kind}"
     if field.unit:
         text += f" [{field.unit}]"
     if "low" in facts and "high" in facts:

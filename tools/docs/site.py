@@ -112,7 +112,9 @@ def links(text: str) -> Iterator[str]:
     """Yield the targets of all links and pictures outside of code."""
     for part in split(text):
         if not part.startswith("```"):
-            yield from re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", part))
+            plain = re.sub(r"`[^`]*`", "", part)
+            yield from re.findall(r"\]\(([^)\s]+)\)", plain)
+            yield from re.findall(r"(?<!\\)\[[^\[\]]*\] ?\[([^\[\]]+)\]", plain)  # [text] [target]
 
 
 def anchors(text: str) -> set[str]:
