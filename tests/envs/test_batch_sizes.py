@@ -17,7 +17,7 @@ from manyworlds.tasks.tracking.mdp import MotionCommandCfg
 from manyworlds.tasks.velocity.mdp import velocity_command
 from tests.cli.test_lab_tasks import motion_file as motion_file
 from tests.robots import robot_file
-from tests.tasks.one_model import ONE_MODEL_TASKS, PICTURES_OF_MESHES
+from tests.tasks.one_model import ONE_MODEL_TASKS
 
 STEPS = 40
 
@@ -129,9 +129,7 @@ def test_masks_name_the_same_worlds_as_ids(task, motion_file):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "task", sorted(set(ONE_MODEL_TASKS) - set(PICTURES_OF_MESHES)), indirect=True
-)
+@pytest.mark.parametrize("task", sorted(ONE_MODEL_TASKS), indirect=True)
 def test_a_world_is_the_same_in_small_and_large_batches(task, motion_file):
     """Step 8 worlds alone and among 64: state, observations, rewards, commands, ends."""
     few = config(task, 8, motion_file)

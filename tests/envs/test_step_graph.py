@@ -18,6 +18,7 @@ from manyworlds.validation.host_reads import gpu_paths
 pytest.importorskip("mujoco_warp")
 from manyworlds.envs.step_graph import StepGraph, why_not_equal
 from tests.recorded_graph import RecordedGraph
+from tests.tasks.small_terrain import shrink_terrain
 
 pytestmark = pytest.mark.slow  # kernels are compiled at first
 
@@ -35,10 +36,7 @@ def config(task: str = "Cartpole-Balance") -> ManagerBasedRlEnvCfg:
     cfg.sim.engine = "warp"
     cfg.sim.nan_guard.enabled = False
     cfg.episode_length_s = 0.3
-    terrain = cfg.scene.terrain
-    if terrain is not None and terrain.terrain_generator is not None:
-        terrain.terrain_generator.num_rows = 2  # many geoms take long on a CPU
-        terrain.terrain_generator.num_cols = 2
+    shrink_terrain(cfg)
     for command in cfg.commands.values():
         command.resampling_time_range = (0.05, 0.2)
     for event in cfg.events.values():
