@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 import resource
-from dataclasses import replace
 from statistics import median
 from time import perf_counter
 
 from benchmarks.measuring import Figures
 
 
-def buckets(count: int, worlds: int, seconds: float) -> Figures:
+def buckets(count: int, worlds: int, merge: bool, seconds: float) -> Figures:
     """Control steps of generated robots in buckets, against one robot of the mean cost.
 
     The ratio is that of control steps a second, in turns within one process: all worlds in buckets,
-    to the same number of worlds of the robot whose physics step takes the mean time of all.
+    to the same number of worlds of the robot whose physics step takes the mean time of all. With
+    `merge`, robots of equal topology share a model; else each robot has its own.
     """
     import torch
 
     from manyworlds.envs import BucketedRlEnv, make_env
+    from manyworlds.envs.buckets import bucket_cfg
+    from manyworlds.scene import Scene
     from manyworlds.tasks.velocity.config.legged import robots_env_cfg
     from manyworlds.utils.devices import torch_threads
 
@@ -28,19 +29,21 @@ def buckets(count: int, worlds: int, seconds: float) -> Figures:
     cfg.sim.num_threads = 2
     cfg.seed = 0
     cfg.scene.num_envs = count * worlds
+    cfg.scene.merge_buckets = merge
     before = _peak_mb()
     start = perf_counter()
     many = make_env(cfg, "cpu")
     assert isinstance(many, BucketedRlEnv)
     build = perf_counter() - start
     memory = _peak_mb() - before
-    costs = {name: _step_us(env.sim.mj_model) for name, env in many.buckets.items()}
+    costs: dict[str, float] = {}
+    for name, scene in cfg.scene.buckets.items():
+        model = Scene(scene).compile()
+        cfg.sim.mujoco.apply(model)
+        costs[name] = _step_us(model)
     mean = sum(costs.values()) / count
     name = min(costs, key=lambda bucket: abs(costs[bucket] - mean))
-    alone = copy.deepcopy(many.buckets[name].cfg)
-    alone.scene = replace(
-        alone.scene, num_envs=count * worlds, world_ids=None, first_world=0, total_envs=None
-    )
+    alone = bucket_cfg(cfg, name, count * worlds)
     alone.sim.num_threads = cfg.sim.num_threads
     before = _peak_mb()
     start = perf_counter()
@@ -61,6 +64,7 @@ def buckets(count: int, worlds: int, seconds: float) -> Figures:
     one.close()
     return {
         "num_buckets": count,
+        "num_models": len({id(env) for env in many.buckets.values()}),
         "num_envs": count * worlds,
         "env_steps_per_s": count * worlds / median(a for a, _ in times[2:]),
         "one_bucket_steps_per_s": count * worlds / median(b for _, b in times[2:]),

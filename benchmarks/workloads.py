@@ -205,12 +205,16 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         )
     },
     **{
-        f"buckets-{count}x{num_envs}": (
-            f"{count} generated robots, {num_envs} worlds each / as many worlds of one of them",
+        f"buckets-{count}x{num_envs}{suffix}": (
+            f"{count} generated robots, {num_envs} worlds each{how} / as many worlds of one of them",
             goal,
-            partial(bucket_workloads.buckets, count, num_envs),
+            partial(bucket_workloads.buckets, count, num_envs, not suffix),
         )
-        for count, num_envs, goal in ((16, 64, 0.85), (256, 4, 0.5))
+        for count, num_envs, suffix, how, goal in (
+            (16, 64, "", "", 0.85),
+            (16, 64, "-apart", ", a model each", None),
+            (256, 4, "", "", 0.5),
+        )
     },
     "rays-rough-go1": (
         "Velocity-Rough-Go1, 1024 worlds, env.step without the time for casting rays / env.step",

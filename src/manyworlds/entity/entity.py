@@ -394,6 +394,14 @@ class Entity(StateWriters, NamedElements, Stateful):
             qpos[free.name] = [*init.pos, *init.rot]
         return qpos
 
+    def initial_root_state(self) -> list[float]:
+        """Return pose and velocity of the root at reset; only the pose of a fixed base."""
+        init = self.cfg.init_state
+        state = [*init.pos, *init.rot]
+        if not self.is_fixed_base:
+            state += [*init.lin_vel, *init.ang_vel]
+        return state
+
     def initial_ctrl(self) -> list[float]:
         """Return the first control of each actuator: position actuators hold initial positions."""
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
@@ -460,11 +468,8 @@ class Entity(StateWriters, NamedElements, Stateful):
             row = torch.tensor(values, dtype=torch.float32, device=device).reshape(shape or (-1,))
             return row.repeat(num_envs, *[1] * row.ndim)
 
-        root_state = [*init.pos, *init.rot]
-        if not self.is_fixed_base:
-            root_state += [*init.lin_vel, *init.ang_vel]
         return EntityDefaults(
-            root_state=rows(root_state),
+            root_state=rows(self.initial_root_state()),
             joint_pos=rows(self._initial_joint_pos()),
             joint_vel=rows(resolve_expr(init.joint_vel, self.names("joint"), 0.0)),
             ball_joint_quat=rows(self._initial_ball_quat(), -1, 4),

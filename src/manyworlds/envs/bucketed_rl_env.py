@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 import torch
 
-from manyworlds.envs.buckets import assign_buckets, blame_bucket, bucket_cfgs, rows_of
+from manyworlds.envs.buckets import assign_buckets, blame_bucket, model_cfgs, rows_of
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.types import Extras, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.scene.scene import world_ids_of
@@ -28,10 +28,11 @@ _COUNTS = ("Status/", "Episode_Termination/")
 """Prefixes of logged numbers of worlds."""
 
 
-class Bucket(NamedTuple):
+class Part(NamedTuple):
     """Worlds of a `BucketedRlEnv` that share one model."""
 
-    name: str
+    names: tuple[str, ...]
+    """Names of their buckets: one, or several of equal topology with `merge_buckets`."""
     env: ManagerBasedRlEnv
     """Environment of these worlds alone."""
     rows: torch.Tensor
@@ -52,7 +53,9 @@ class BucketedRlEnv(ManagerBasedRlEnv):
     buckets; users' terms that draw from torch's own generator get their numbers in the order of the
     buckets.
 
-    Scene, simulation and managers belong to the buckets: `env.buckets["a"].scene`.
+    Scene, simulation and managers belong to the buckets: `env.buckets["a"].scene`. With
+    `cfg.scene.merge_buckets`, buckets of equal topology share these: they are variants of one model
+    (see `VariantEntityCfg`), and an environment has the worlds of all of them.
 
     Args:
         cfg: the task; it is copied.
@@ -89,25 +92,31 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         ids = world_ids_of(scene)
         self.random_streams = WorldRandom(self.num_envs, self.device, self.seed_used, ids)
         """Random numbers of the worlds for what belongs to no bucket, such as noise of actions."""
-        self._parts: list[Bucket] = []
+        self._parts: list[Part] = []
+        self.buckets: dict[str, ManagerBasedRlEnv] = {}
+        """Environment of each bucket that has worlds here, by name."""
         threads = self.cfg.sim.num_threads or usable_cores()
-        for name, part in bucket_cfgs(self.cfg).items():
-            rows = rows_of(scene, assigned == list(scene.buckets).index(name))
+        names = list(scene.buckets)
+        for shared, part in model_cfgs(self.cfg).items():
+            indices = [names.index(name) for name in shared]
+            rows = rows_of(scene, np.isin(assigned, indices))
             share = len(rows) / self.num_envs
             part.sim.num_threads = max(1, round(threads * share))
             mode = None
             if cfg.viewer.env_idx in rows:
                 mode = render_mode
-            with blame_bucket(name):
+            with blame_bucket(", ".join(shared)):
                 env = ManagerBasedRlEnv(part, self.device, mode)
-            self._parts.append(Bucket(name, env, torch.from_numpy(rows).to(self.device)))
-        self.buckets: dict[str, ManagerBasedRlEnv] = {part.name: part.env for part in self._parts}
-        """Environments of the buckets by name; each has the worlds of its bucket alone."""
+            self._parts.append(Part(shared, env, torch.from_numpy(rows).to(self.device)))
+            here_too = set(here[rows].tolist())
+            self.buckets |= {names[i]: env for i in indices if i in here_too}
         if self.device.type == "cpu" and len(self._parts) > 1:
             pool = ThreadPoolExecutor(threads, thread_name_prefix="manyworlds-physics")
-            for env in self.buckets.values():
-                env.physics_pool = pool
+            for part in self._parts:
+                part.env.physics_pool = pool
         order = torch.cat([part.rows for part in self._parts])
+        self._returns = torch.zeros(self.num_envs, device=self.device)
+        """Sum of rewards over each world's running episode, shape [num_envs]."""
         self._places: torch.Tensor | None = None
         """Place of each world in the buckets' values one after another; None if they are equal."""
         if not torch.equal(order, torch.arange(self.num_envs, device=self.device)):
@@ -176,7 +185,7 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         return self._joined([part.env.reset_buf for part in self._parts])
 
     def bucket_of(self, world: int) -> tuple[str, int]:
-        """Return the bucket of a world, and the world's index in that bucket.
+        """Return the bucket of a world, and the world's index in the bucket's environment.
 
         Raises:
             ValueError: there is no such world.
@@ -184,7 +193,8 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         for part in self._parts:
             found = (part.rows == world).nonzero()
             if len(found):
-                return part.name, int(found)
+                bucket = int(self.world_to_bucket[world])
+                return list(self.cfg.scene.buckets)[bucket], int(found)
         raise ValueError(f"There is no world {world}: the environment has {self.num_envs} worlds.")
 
     def seed(self, seed: int = -1) -> int:
@@ -210,6 +220,7 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         mask = Worlds.of(env_ids, self.num_envs, self.device).mask
         for part in self._parts:
             part.env.reset(seed=seed, env_ids=mask[part.rows], options=options)
+        self._returns[mask] = 0.0
         self._collect()
         return self.obs_buf, self.extras
 
@@ -223,9 +234,9 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         Returns:
             Observations by group, rewards [num_envs], terminated [num_envs], truncated [num_envs],
             and extras of all worlds. Values of "log" are means over the worlds whose episode ended,
-            but for counts under "Status/" and "Episode_Termination/", which are summed;
-            "Bucket_Reward/<name>" has the sum of the reward terms of the episodes that ended in a
-            bucket.
+            but for counts under "Status/" and "Episode_Termination/", which are summed.
+            "Bucket_Reward/<name>" is the mean reward per second of the episodes that ended in a
+            bucket, NaN without any.
 
         Raises:
             ValueError: the action has the wrong shape or is not finite, or a term with the
@@ -251,11 +262,14 @@ class BucketedRlEnv(ManagerBasedRlEnv):
             finally:
                 for part in self._parts:
                     part.env.sim.finish()
-        self._collect()
         envs = [part.env for part in self._parts]
+        reward = self._joined([env.reward_buf for env in envs])
+        self._returns += reward
+        self._collect()
+        self._log_buckets()
         return (
             self.obs_buf,
-            self._joined([env.reward_buf for env in envs]),
+            reward,
             self._joined([env.reset_terminated for env in envs]),
             self._joined([env.reset_time_outs for env in envs]),
             self.extras,
@@ -277,8 +291,9 @@ class BucketedRlEnv(ManagerBasedRlEnv):
     def state_dict(self) -> dict[str, object]:
         """Return everything that is needed to continue, random generators included."""
         return {
-            "buckets": {part.name: part.env.state_dict() for part in self._parts},
+            "buckets": {"+".join(part.names): part.env.state_dict() for part in self._parts},
             "random": self.random_streams.state_dict(),
+            "returns": self._returns.clone(),
             "common_step_counter": self.common_step_counter,
         }
 
@@ -289,14 +304,16 @@ class BucketedRlEnv(ManagerBasedRlEnv):
             ValueError: the state is that of other buckets.
         """
         saved = list(state["buckets"])
-        if saved != list(self.buckets):
+        own = ["+".join(part.names) for part in self._parts]
+        if saved != own:
             raise ValueError(
-                f"The saved state has the buckets {saved}, but the environment has "
-                f"{list(self.buckets)}: use the configuration that the state was saved with."
+                f"The saved state has the buckets {saved}, but the environment has {own}: use the "
+                "configuration that the state was saved with."
             )
-        for name, env in self.buckets.items():
-            env.load_state_dict(state["buckets"][name])
+        for part, values in zip(self._parts, state["buckets"].values(), strict=True):
+            part.env.load_state_dict(values)
         self.random_streams.load_state_dict(state["random"])
+        self._returns.copy_(state.get("returns", torch.zeros_like(self._returns)))
         self._collect()
 
     def render(self) -> np.ndarray | None:
@@ -346,23 +363,29 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         log: dict[str, Any] = {}
         for part in self._parts:
             ended = part.env.reset_buf.sum()
-            total: torch.Tensor | None = None
             for name, value in part.env.extras["log"].items():
                 value = torch.as_tensor(value, dtype=torch.float32, device=self.device)
                 if name.startswith(_COUNTS):
                     log[name] = log.get(name, 0) + value
                     continue
                 parts.setdefault(name, []).append((value, ended))
-                if name.startswith("Episode_Reward/"):
-                    total = value if total is None else total + value
-            if total is not None:
-                log[f"Bucket_Reward/{part.name}"] = total
         for name, pairs in parts.items():
             values = torch.stack([value for value, _ in pairs])
             weights = torch.stack([weight for _, weight in pairs]).float()
             weights = torch.where(values.isfinite(), weights.clamp(min=1e-6), 0.0)
             log[name] = (values.nan_to_num() * weights).sum() / weights.sum()
         return log
+
+    def _log_buckets(self) -> None:
+        """Log the rewards of the episodes that ended, by bucket."""
+        ended = self.reset_buf
+        num_buckets = len(self.cfg.scene.buckets)
+        counts = torch.bincount(self.world_to_bucket, ended.float(), num_buckets)
+        sums = torch.bincount(self.world_to_bucket, self._returns * ended, num_buckets)
+        means = sums / counts / (self._parts[0].env.max_episode_length_s or 1.0)
+        names = [f"Bucket_Reward/{name}" for name in self.cfg.scene.buckets]
+        self.extras["log"] |= dict(zip(names, means.unbind(), strict=True))
+        self._returns.masked_fill_(ended, 0.0)
 
 
 def make_env(

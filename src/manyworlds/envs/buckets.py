@@ -9,13 +9,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from manyworlds.entity import EntityCfg, VariantEntityCfg
 from manyworlds.entity.variants.assignment import assign_worlds
+from manyworlds.entity.variants.config import settings_of
+from manyworlds.entity.variants.validate import geom_role, topology_of
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp.padding import AbsentActionCfg, AbsentValues, PresentColumns
 from manyworlds.managers import ActionTermCfg, ObservationGroupCfg, ObservationTermCfg
 from manyworlds.managers.manager_base import MissingElementsError
 from manyworlds.scene import SceneCfg
 from manyworlds.scene.scene import world_ids_of
+from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.validation.names import near_matches
 
 MASK = "present"
@@ -70,8 +74,8 @@ def _weights(names: list[str], weights: tuple[float, ...]) -> tuple[float, ...]:
     return weights
 
 
-def bucket_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[str, ManagerBasedRlEnvCfg]:
-    """Return the task of each bucket that has worlds here, by name.
+def model_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[tuple[str, ...], ManagerBasedRlEnvCfg]:
+    """Return the task of each model that has worlds here, by the names of its buckets.
 
     Each is a task of its own for `ManagerBasedRlEnv`, whose observations and actions have the same
     shapes in all buckets: terms are padded with zeros at their end to the largest shape, and
@@ -79,7 +83,8 @@ def bucket_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[str, ManagerBasedRlEnvCfg]:
     one part for each pattern of widths, since terms of joints have one pattern, for instance.
 
     Args:
-        cfg: a task with `scene.buckets`.
+        cfg: a task with `scene.buckets`. With `scene.merge_buckets`, those of equal topology are
+            variants of one model.
 
     Raises:
         ValueError: the buckets do not fit together; the message names the bucket and the term.
@@ -87,14 +92,19 @@ def bucket_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[str, ManagerBasedRlEnvCfg]:
     scene = cfg.scene
     assigned = assign_buckets(scene)
     ids = world_ids_of(scene)
-    cfgs: dict[str, ManagerBasedRlEnvCfg] = {}
-    for index, (name, part) in enumerate(_padded(cfg, assigned).items()):
-        everywhere = assigned == index
+    index = {name: i for i, name in enumerate(scene.buckets)}
+    models = _merged(scene)
+    counts = [int(np.isin(assigned, [index[name] for name in names]).sum()) for names in models]
+    cfgs: dict[tuple[str, ...], ManagerBasedRlEnvCfg] = {}
+    for names, part in zip(models, _padded(cfg, models, counts), strict=True):
+        buckets = [index[name] for name in names]
+        everywhere = np.isin(assigned, buckets)
         rows = rows_of(scene, everywhere)
         if not len(rows):
             continue  # its worlds are in other processes
+        variants = np.searchsorted(buckets, assigned[everywhere])
         part.scene = replace(
-            copy.deepcopy(scene.buckets[name]),
+            _merged_scene({name: scene.buckets[name] for name in names}, variants),
             num_envs=len(rows),
             world_ids=tuple(ids[row] for row in rows),
             first_world=int(everywhere[: scene.first_world].sum()),
@@ -103,8 +113,87 @@ def bucket_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[str, ManagerBasedRlEnvCfg]:
         part.viewer = replace(cfg.viewer, env_idx=0)
         if cfg.viewer.env_idx in rows:
             part.viewer.env_idx = int(np.searchsorted(rows, cfg.viewer.env_idx))
-        cfgs[name] = part
+        cfgs[names] = part
     return cfgs
+
+
+def bucket_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[str, ManagerBasedRlEnvCfg]:
+    """Return the task of each bucket that has worlds here, by name; see `model_cfgs`.
+
+    Args:
+        cfg: a task with `scene.buckets`.
+
+    Raises:
+        ValueError: the buckets do not fit together; the message names the bucket and the term.
+    """
+    cfg = copy.copy(cfg)
+    cfg.scene = replace(cfg.scene, merge_buckets=False)
+    return {names[0]: part for names, part in model_cfgs(cfg).items()}
+
+
+def _merged(scene: SceneCfg) -> list[tuple[str, ...]]:
+    """Return the names of the buckets of each model, in the order of the first ones."""
+    models: list[tuple[dict[str, object] | None, list[str]]] = []
+    for name, bucket in scene.buckets.items():
+        traits: dict[str, object] | None = None
+        if scene.merge_buckets:
+            with blame_bucket(name):
+                traits = _traits(bucket)
+        for others, names in models:
+            if traits is not None and _equal(traits, others):
+                names.append(name)
+                break
+        else:
+            models.append((traits, [name]))
+    return [tuple(names) for _, names in models]
+
+
+def _traits(scene: SceneCfg) -> dict[str, object] | None:
+    """Return what is equal in all scenes of one model; None for a scene that has its own model."""
+    terrains = [scene.terrain, *scene.entities.values()]
+    if any(isinstance(t, TerrainEntityCfg) and t.terrain_type != "plane" for t in terrains):
+        return None  # a world's column depends on the number of worlds of its bucket
+    traits: dict[str, object] = {"scene": replace(scene, entities={})}
+    for name, cfg in scene.entities.items():
+        if isinstance(cfg, VariantEntityCfg):
+            return None  # so does a world's variant
+        traits[name] = cfg
+        if type(cfg) is EntityCfg:
+            entity = cfg.build()
+            try:
+                topology = topology_of(name, entity.spec)
+            except ValueError:  # it cannot be a variant
+                continue
+            geoms = [
+                (geom.name, geom.parent.name, geom.type, geom_role(geom))
+                for geom in entity.spec.geoms
+            ]
+            traits[name] = (topology, settings_of(entity), geoms)
+    return traits
+
+
+def _equal(one: object, other: object) -> bool:
+    try:
+        return bool(one == other)
+    except (ValueError, RuntimeError):  # of arrays and tensors in settings
+        return False
+
+
+def _merged_scene(scenes: dict[str, SceneCfg], variants: np.ndarray) -> SceneCfg:
+    """Return a scene whose worlds are those of several buckets.
+
+    Args:
+        scenes: scenes of the buckets by name.
+        variants: index of each world's bucket among them, shape [total].
+    """
+    first = copy.deepcopy(next(iter(scenes.values())))
+    if len(scenes) == 1:
+        return first
+    for entity, cfg in first.entities.items():
+        each = {name: copy.deepcopy(scene.entities[entity]) for name, scene in scenes.items()}
+        if type(cfg) is EntityCfg and not all(_equal(other, cfg) for other in each.values()):
+            first.entities[entity] = VariantEntityCfg(variants={**each}, assignment=variants)
+    return first
 
 
 def rows_of(scene: SceneCfg, everywhere: np.ndarray) -> np.ndarray:
@@ -148,39 +237,52 @@ def separate_cfgs(cfg: ManagerBasedRlEnvCfg, num_envs: int) -> dict[str, Manager
     cfg.scene = replace(
         cfg.scene, num_envs=len(cfg.scene.buckets), total_envs=None, bucket_assignment=()
     )
-    parts = _padded(cfg, assign_buckets(cfg.scene))
-    for name, part in parts.items():
-        part.scene = replace(copy.deepcopy(cfg.scene.buckets[name]), num_envs=num_envs)
-    return parts
-
-
-def _padded(cfg: ManagerBasedRlEnvCfg, assigned: np.ndarray) -> dict[str, ManagerBasedRlEnvCfg]:
-    """Return copies of a task for each bucket, whose terms have the same shapes in all."""
+    assign_buckets(cfg.scene)  # checks them
+    models = _merged(cfg.scene)
     parts: dict[str, ManagerBasedRlEnvCfg] = {}
-    for name in cfg.scene.buckets:
+    for names, shared in zip(models, _padded(cfg, models, [len(n) for n in models]), strict=True):
+        for name in names:
+            part = copy.deepcopy(shared)
+            part.scene = replace(copy.deepcopy(cfg.scene.buckets[name]), num_envs=num_envs)
+            parts[name] = part
+    return {name: parts[name] for name in cfg.scene.buckets}
+
+
+def _padded(
+    cfg: ManagerBasedRlEnvCfg, models: list[tuple[str, ...]], counts: list[int]
+) -> list[ManagerBasedRlEnvCfg]:
+    """Return copies of a task for each model, whose terms have the same shapes in all.
+
+    Args:
+        cfg: the task.
+        models: names of the buckets of each model.
+        counts: number of worlds of each model.
+    """
+    parts: dict[str, ManagerBasedRlEnvCfg] = {}
+    for names in models:
         part = copy.copy(cfg)
         part.scene = SceneCfg()
-        parts[name] = copy.deepcopy(part)
-    seen = _shapes(cfg, parts, assigned)
+        parts[names[0]] = copy.deepcopy(part)
+    seen = _shapes(cfg, parts, counts)
     padded = False
     for term, term_cfg in cfg.actions.items():
         widths = {name: of.actions.get(term) for name, of in seen.items()}
         padded |= _pad_action(term, term_cfg, parts, widths)
     if padded:  # actions are observed with their padding
-        seen = _shapes(cfg, parts, assigned)
+        seen = _shapes(cfg, parts, counts)
     for group, group_cfg in cfg.observations.items():
         _pad_group(group, group_cfg, parts, {n: of.observations[group] for n, of in seen.items()})
-    return parts
+    return list(parts.values())
 
 
 def _shapes(
-    cfg: ManagerBasedRlEnvCfg, parts: dict[str, ManagerBasedRlEnvCfg], assigned: np.ndarray
+    cfg: ManagerBasedRlEnvCfg, parts: dict[str, ManagerBasedRlEnvCfg], counts: list[int]
 ) -> dict[str, _Shapes]:
-    """Return the shapes of all buckets, from an environment of one world of each."""
+    """Return the shapes of all models, from an environment of one world of each first bucket."""
     seen: dict[str, _Shapes] = {}
-    for index, (name, scene) in enumerate(cfg.scene.buckets.items()):
+    for (name, part), count in zip(parts.items(), counts, strict=True):
         with blame_bucket(name):
-            seen[name] = _Shapes(_probe(parts[name], scene, int((assigned == index).sum())))
+            seen[name] = _Shapes(_probe(part, cfg.scene.buckets[name], count))
     return seen
 
 

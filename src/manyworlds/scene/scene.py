@@ -79,6 +79,10 @@ class SceneCfg:
     bucket_assignment: Assignment = ()
     """A weight for each bucket, the index of each world's bucket, or a function of the number of
     worlds that returns the latter; empty for equal weights."""
+    merge_buckets: bool = False
+    """Whether buckets of equal topology are compiled as variants of one model, which is faster
+    where there are many small ones. Terms must then read what differs between such robots by world,
+    as in `sim.model` and `entity.data`, and not in `sim.mj_model`."""
 
 
 class Scene(Stateful):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,10 +13,12 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.entity.entity import Entity, EntityCfg
+from manyworlds.actuator.builtin_actuator import is_passthrough
+from manyworlds.entity.entity import Entity, EntityArticulationInfoCfg, EntityCfg
 from manyworlds.entity.variants.assignment import Assignment, allocate_worlds, variant_ids
 from manyworlds.entity.variants.merge import merge_variants
 from manyworlds.entity.variants.metadata import VariantMetadata
+from manyworlds.entity.variants.validate import raise_mismatch
 from manyworlds.sim.views import DataView, ModelView
 from manyworlds.validation.names import near_matches
 
@@ -38,9 +41,13 @@ class VariantEntityCfg(EntityCfg):
     for what an engine cannot give to each world.
     """
 
-    variants: dict[str, Callable[[], mujoco.MjSpec] | None] = field(default_factory=dict)
-    """Functions that return a spec of the object alone, by the variant's name; None for a variant
-    without the object. Its geoms are neither seen nor touched, and gravity does not pull it; it
+    variants: dict[str, Callable[[], mujoco.MjSpec] | EntityCfg | None] = field(
+        default_factory=dict
+    )
+    """Functions that return a spec of the object alone, by the variant's name, to which the other
+    fields apply. Or configurations of the object, which then all variants have: they may also
+    differ in the pose and velocity of the root at reset, and in numbers of the actuators that
+    MuJoCo simulates. None is a variant without the object. Its geoms are neither seen nor touched, and gravity does not pull it; it
     keeps its place, and the mass and inertia of the first variant that has a spec. So what holds
     on to it, an equality or an actuator for instance, still finds a body there."""
     assignment: (
@@ -78,7 +85,27 @@ class VariantEntityCfg(EntityCfg):
                     f"Variant '{name}' of a VariantEntityCfg: a name must not be empty or have a "
                     "slash in it."
                 )
+        self._check_kinds()
         self._check_assignment()
+
+    def _check_kinds(self) -> None:
+        """Check that all variants are functions, or all are configurations."""
+        given = {name: variant for name, variant in self.variants.items() if variant is not None}
+        own = {name for name, variant in given.items() if isinstance(variant, EntityCfg)}
+        if not own:
+            return
+        for name in own:
+            if isinstance(given[name], VariantEntityCfg):
+                raise ValueError(
+                    f"Variant '{name}' of a VariantEntityCfg has variants itself: give all of them "
+                    "to one configuration."
+                )
+        if own != given.keys():
+            other = min(given.keys() - own)
+            raise ValueError(
+                f"Variant '{min(own)}' of a VariantEntityCfg is a configuration, but '{other}' is a "
+                "function: give all variants in the same form."
+            )
 
     def _check_assignment(self) -> None:
         where = "VariantEntityCfg.assignment"
@@ -128,11 +155,23 @@ class VariantEntityCfg(EntityCfg):
         Raises:
             ValueError: the variant is none, or it is the absent one.
         """
-        spec_fn = self.variants.get(name)
-        if spec_fn is None:
+        variant = self.variants.get(name)
+        if variant is None:
             raise ValueError(f"'{name}' is not a variant with a spec.")
+        if isinstance(variant, EntityCfg):
+            return variant
         own = {f.name: getattr(self, f.name) for f in fields(EntityCfg)}
-        return EntityCfg(**{**own, "spec_fn": spec_fn})
+        return EntityCfg(**{**own, "spec_fn": variant})
+
+    def _of_first(self) -> VariantEntityCfg:
+        """Return a copy that has the fields of its first variant, if variants have their own."""
+        cfg = copy.copy(self)
+        first = next(variant for variant in self.variants.values() if variant)
+        if isinstance(first, EntityCfg):
+            for each in fields(EntityCfg):
+                if each.name != "spec_fn":
+                    setattr(cfg, each.name, getattr(first, each.name))
+        return cfg
 
     def build(self) -> Entity:
         """Make the entity."""
@@ -140,10 +179,12 @@ class VariantEntityCfg(EntityCfg):
 
 
 class _Alone(Entity):
-    """One variant; only its spec is used."""
+    """One variant; only its spec and its actuators are used."""
 
     def _index_elements(self) -> None:
-        if self.cfg.articulation is not None:
+        if self.cfg.articulation is None:
+            self.actuators = []
+        else:
             super()._index_elements()
 
 
@@ -155,36 +196,83 @@ class VariantEntity(Entity):
 
     def __init__(self, cfg: VariantEntityCfg) -> None:
         cfg.check()
-        super().__init__(cfg)
+        super().__init__(cfg._of_first())
         self.variant_metadata.find_in(self.spec)
 
     def initialize(
         self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the entity in the compiled scene and allocate its data."""
-        if not self.variant_metadata.in_use:
+        metadata = self.variant_metadata
+        if metadata.worlds is None:
             raise ValueError(
                 "The simulation does not know of this entity's variants: build it with "
                 "Simulation(..., variant_info=scene.collect_variant_info())."
             )
         super().initialize(mj_model, model, data, device)
+        metadata.on_assigned = self._place_root
+        self._place_root(slice(None))
+
+    def _place_root(self, rows: slice | np.ndarray) -> None:
+        """Give worlds the root state at reset of their variants, if these differ."""
+        states = self._root_states
+        if (states == states[0]).all():
+            return
+        assert self.variant_metadata.worlds is not None
+        variants = self.variant_metadata.worlds[rows]
+        default = self.data.default_root_state
+        default[rows] = torch.tensor(states, dtype=default.dtype, device=default.device)[variants]
 
     def _prepare_spec(self) -> None:
         cfg = self.cfg
-        alone = cfg.of_variant(next(name for name, fn in cfg.variants.items() if fn))
         specs: dict[str, mujoco.MjSpec | None] = {}
-        for name, spec_fn in cfg.variants.items():
+        states: dict[str, list[float]] = {}
+        reference: dict[str, object] = {}
+        for name, variant in cfg.variants.items():
             specs[name] = None
-            if spec_fn is not None:
-                alone.spec_fn = spec_fn
-                specs[name] = _Alone(alone).spec
+            if variant is None:
+                continue
+            alone = _Alone(cfg.of_variant(name))
+            specs[name] = alone.spec
+            states[name] = alone.initial_root_state()
+            settings = settings_of(alone)
+            reference = reference or settings
+            for what, value in settings.items():
+                if value != reference[what]:
+                    raise_mismatch(next(iter(states)), name, what, reference[what], value)
+        first = next(iter(states.values()))
+        self._root_states = np.array([states.get(name, first) for name in cfg.variants])
         super()._prepare_spec()
         self.spec, self.variant_metadata = merge_variants(
             self.spec, specs, cfg.resolved_assignment()
         )
 
     def _spec_fn(self) -> mujoco.MjSpec:
-        return next(fn for fn in self.cfg.variants.values() if fn is not None)()
+        first = next(name for name, variant in self.cfg.variants.items() if variant is not None)
+        return self.cfg.of_variant(first).spec_fn()
+
+
+def settings_of(entity: Entity) -> dict[str, object]:
+    """Return what is not in a spec, and must be equal in all variants of an entity, by name."""
+    cfg = entity.cfg
+    init = cfg.init_state
+    articulation = cfg.articulation or EntityArticulationInfoCfg()
+    # What a passthrough actuator does is in the spec.
+    actuators: list[object] = []
+    for actuator in entity.actuators:
+        law: object = actuator.cfg
+        if is_passthrough(actuator) and not actuator.has_delay:
+            law = (type(actuator), actuator.cfg.transmission_type)
+        actuators.append((law, actuator.target_names))
+    settings: dict[str, object] = {
+        "initial joint state": (init.joint_pos, init.joint_vel, init.ball_joint_quat),
+        "soft joint limits": articulation.soft_joint_pos_limit_factor,
+        "actuator configurations": actuators,
+        "order of actuators": cfg.sort_actuators,
+    }
+    if entity.is_fixed_base:
+        settings["pose of a fixed base"] = (init.pos, init.rot)
+    return settings
 
 
 def build_merged_variant_spec(cfg: VariantEntityCfg) -> tuple[mujoco.MjSpec, VariantMetadata]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 import mujoco
 import numpy as np
+import torch
 
 from manyworlds.entity.variants.assignment import Assignment, assign_worlds
 from manyworlds.sim.fields.element_rows import list_elements
@@ -109,8 +111,11 @@ class VariantMetadata:
     """The merged spec's elements by kind, in the order of the columns of `rows`."""
     assets: dict[str, dict[str, SpecElement]] = field(default_factory=dict)
     """The merged spec's meshes and materials by kind and name."""
-    in_use: bool = False
-    """True if a simulation writes the values of the variants into its worlds."""
+    worlds: torch.Tensor | None = None
+    """The variant of each world of the simulation that writes their values into its worlds, int64,
+    shape [num_envs]; None before there is one."""
+    on_assigned: Callable[[np.ndarray], None] | None = None
+    """Callback with the ids of worlds whose variants have changed."""
     first_world: int = 0
     """Id of the simulation's first world; see `SceneCfg`."""
     total_envs: int | None = None

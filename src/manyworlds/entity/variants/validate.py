@@ -107,13 +107,22 @@ def validate_variant_specs(names: Sequence[str], specs: Sequence[mujoco.MjSpec])
     """
     reference: dict[str, object] = {}
     for name, spec in zip(names, specs, strict=True):
-        lists = {kind: list(getattr(spec, kind)) for kind in (*_NAMED, *_REFUSED)}
-        _check_alone(name, lists)
-        facts = _facts(lists)
+        facts = topology_of(name, spec)
         reference = reference or facts
         for what, value in facts.items():
             if value != reference[what]:
-                _raise_mismatch(names[0], name, what, reference[what], value)
+                raise_mismatch(names[0], name, what, reference[what], value)
+
+
+def topology_of(name: str, spec: mujoco.MjSpec) -> dict[str, object]:
+    """Return what must be equal in the specs of all variants, by what it is about.
+
+    Raises:
+        ValueError: the spec cannot be a variant; the message begins with its name.
+    """
+    lists = {kind: list(getattr(spec, kind)) for kind in (*_NAMED, *_REFUSED)}
+    _check_alone(name, lists)
+    return _facts(lists)
 
 
 def _check_alone(name: str, lists: _Lists) -> None:
@@ -226,7 +235,8 @@ _HINTS = {
 }
 
 
-def _raise_mismatch(first: str, other: str, what: str, wanted: object, found: object) -> None:
+def raise_mismatch(first: str, other: str, what: str, wanted: object, found: object) -> None:
+    """Raise ValueError about a property of a variant that is not that of the first."""
     where = ""
     if isinstance(wanted, dict) and isinstance(found, dict):
         path = next(p for p in [*wanted, *found] if wanted.get(p) != found.get(p))

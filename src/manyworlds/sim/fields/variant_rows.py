@@ -71,6 +71,7 @@ class VariantRows:
 
     def __init__(self, engine: Engine, variant_info: VariantInfo) -> None:
         self._engine = engine
+        self._info = dict(variant_info)
         self._tables: dict[str, dict[str, _Table]] = {}
         self._ids: dict[str, dict[str, np.ndarray]] = {}
         self.names = {name: tuple(info.variant_names) for name, info in variant_info}
@@ -89,7 +90,7 @@ class VariantRows:
             variants = info.world_variants(name, engine.num_envs)
             with torch.inference_mode(False):
                 self.worlds[name] = torch.from_numpy(variants).to(engine.device)
-            info.in_use = True
+            info.worlds = self.worlds[name]
         self.absent = AbsentRows(engine, lacks, self._values_of)
         """Rows of elements that worlds lack."""
         self.absent.assign(self.worlds)
@@ -144,7 +145,14 @@ class VariantRows:
             worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
             self.absent.assign(self.worlds)
             self._write_tables(self._tables[entity], env_ids, variants)
+            self._tell(entity, env_ids)
         return env_ids
+
+    def _tell(self, entity: str, env_ids: np.ndarray) -> None:
+        """Tell an entity in which worlds its variants have changed."""
+        on_assigned = self._info[entity].on_assigned
+        if on_assigned is not None:
+            on_assigned(env_ids)
 
     def restore(self, entity: str, fields: Iterable[str], env_ids: np.ndarray) -> None:
         """Restore an entity's rows of some fields to the compiled values of its variants."""
@@ -226,6 +234,7 @@ class VariantRows:
         self._snapshot = None
         for name, variants in saved.items():
             self.worlds[name][worlds.rows] = variants.to(self._engine.device)
+            self._tell(name, worlds.host_ids)
         self.absent.assign(self.worlds)
 
     def default(self, field: str) -> torch.Tensor:

@@ -76,7 +76,7 @@ def robots_env_cfg(
         play: configure for playback: endless episodes, exact observations and no pushes.
     """
     buckets = {f"robot{number}": robot_scene(number, seed) for number in numbers}
-    return _env_cfg(SceneCfg(buckets=buckets), play)
+    return _env_cfg(SceneCfg(buckets=buckets, merge_buckets=True), play)
 
 
 def robot_env_cfg(number: int, seed: int = 0, play: bool = False) -> ManagerBasedRlEnvCfg:
