@@ -39,7 +39,8 @@ def buckets(count: int, worlds: int, merge: bool, seconds: float) -> Figures:
     costs: dict[str, float] = {}
     for name, scene in cfg.scene.buckets.items():
         model = Scene(scene).compile()
-        cfg.sim.mujoco.apply(model)
+        if cfg.sim.mujoco is not None:
+            cfg.sim.mujoco.apply(model)
         costs[name] = _step_us(model)
     mean = sum(costs.values()) / count
     name = min(costs, key=lambda bucket: abs(costs[bucket] - mean))

@@ -206,7 +206,7 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
     },
     **{
         f"buckets-{count}x{num_envs}{suffix}": (
-            f"{count} generated robots, {num_envs} worlds each{how} / as many worlds of one of them",
+            f"{count} generated robots, {num_envs} worlds each{how} / as many of one of them",
             goal,
             partial(bucket_workloads.buckets, count, num_envs, not suffix),
         )

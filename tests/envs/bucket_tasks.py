@@ -24,22 +24,22 @@ from manyworlds.signals import UniformNoiseCfg as Unoise
 from manyworlds.sim import MujocoCfg, SimulationCfg
 
 
-def chain(links: int) -> mujoco.MjSpec:
-    """Return a chain of links that hang from each other."""
+def chain(links: int, length: float = 0.2) -> mujoco.MjSpec:
+    """Return a chain of links that hang from each other, each of this length [m]."""
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body(name="base", pos=(0.0, 0.0, 2.0))
     for i in range(links):
-        body = body.add_body(name=f"link{i}", pos=(0.0, 0.0, -0.2 * (i > 0)))
+        body = body.add_body(name=f"link{i}", pos=(0.0, 0.0, -length * (i > 0)))
         body.add_joint(name=f"hinge{i}", axis=(0, 1, 0) if i % 2 else (1, 0, 0), damping=0.05)
         body.add_geom(
             name=f"geom{i}",
             type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-            fromto=(0, 0, 0, 0, 0, -0.2),
+            fromto=(0, 0, 0, 0, 0, -length),
             size=(0.02, 0, 0),
             contype=0,
             conaffinity=0,
         )
-    body.add_site(name="tip", pos=(0.0, 0.0, -0.2))
+    body.add_site(name="tip", pos=(0.0, 0.0, -length))
     return spec
 
 
@@ -52,21 +52,24 @@ def ball() -> mujoco.MjSpec:
     return spec
 
 
-def chain_scene(links: int, with_ball: bool = False, delay: int = 0) -> SceneCfg:
-    """Return a scene with a chain, and perhaps a ball."""
+def chain_scene(
+    links: int, with_ball: bool = False, delay: int = 0, length: float = 0.2
+) -> SceneCfg:
+    """Return a scene with a chain, whose stiffness follows its length, and perhaps a ball."""
     actuators = (
         BuiltinPositionActuatorCfg(
-            target_names_expr=(".*",), stiffness=4.0, damping=0.1, delay_max_lag=delay
+            target_names_expr=(".*",), stiffness=20.0 * length, damping=0.1, delay_max_lag=delay
         ),
     )
     entities = {
         "robot": EntityCfg(
-            spec_fn=functools.partial(chain, links),
+            spec_fn=functools.partial(chain, links, length),
             articulation=EntityArticulationInfoCfg(actuators=actuators),
         )
     }
     if with_ball:
-        entities["ball"] = EntityCfg(spec_fn=ball)
+        start = EntityCfg.InitialStateCfg(pos=(1.0, 0.0, 5.0 * length))
+        entities["ball"] = EntityCfg(spec_fn=ball, init_state=start)
     tip = BuiltinSensorCfg(
         name="tip", sensor_type="framepos", obj=ObjRef(type="site", name="tip", entity="robot")
     )
@@ -143,3 +146,23 @@ def chains_cfg(num_envs: int = 12, delay: int = 0) -> ManagerBasedRlEnvCfg:
         episode_length_s=0.3,
         seed=5,
     )
+
+
+def alike_cfg(num_envs: int = 12) -> ManagerBasedRlEnvCfg:
+    """Return a task of five buckets: two with two links, two with three and a ball, and another."""
+    cfg = chains_cfg(num_envs)
+    cfg.scene.merge_buckets = True
+    cfg.scene.buckets = {
+        "two": chain_scene(2),
+        "three": chain_scene(3, with_ball=True),
+        "four": chain_scene(4),
+        "long two": chain_scene(2, length=0.3),
+        "short three": chain_scene(3, with_ball=True, length=0.1),
+    }
+    cfg.events["ball"] = EventTermCfg(
+        func=mdp.reset_root_state_uniform,
+        mode="reset",
+        params={"pose_range": {"z": (0.0, 0.1)}, "asset_cfg": SceneEntityCfg("ball")},
+        optional=True,
+    )
+    return cfg

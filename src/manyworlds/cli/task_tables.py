@@ -38,8 +38,10 @@ def task_tables(env: ManagerBasedRlEnv) -> str:
 def _bucket_table(env: BucketedRlEnv) -> str:
     """Return a table of the buckets of an environment."""
     rows = []
+    worlds = env.world_to_bucket.bincount(minlength=len(env.cfg.scene.buckets))
+    counts = dict(zip(env.cfg.scene.buckets, worlds.tolist(), strict=True))
     for name, bucket in env.buckets.items():
         model = bucket.sim.mj_model
-        rows.append((name, bucket.num_envs, model.nbody - 1, model.njnt, model.nu))
+        rows.append((name, counts[name], model.nbody - 1, model.njnt, model.nu))
     columns = ("bucket", "worlds", "bodies", "joints", "actuators")
     return render_table(f"{len(rows)} buckets, {env.num_envs} worlds", columns, rows)

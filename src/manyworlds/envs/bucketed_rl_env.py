@@ -17,7 +17,7 @@ from manyworlds.envs.buckets import assign_buckets, blame_bucket, model_cfgs, ro
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.types import Extras, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.scene.scene import world_ids_of
-from manyworlds.sim import choose_device
+from manyworlds.sim import Simulation, choose_device
 from manyworlds.sim.diagnostics.status import quiet_mujoco
 from manyworlds.utils.devices import usable_cores
 from manyworlds.utils.seeding import new_seed
@@ -50,8 +50,8 @@ class BucketedRlEnv(ManagerBasedRlEnv):
 
     Each world equals, bit for bit on the native engine, the same world in an environment of its
     bucket alone. On the CPU one thread computes terms while others step the physics of further
-    buckets; users' terms that draw from torch's own generator get their numbers in the order of the
-    buckets.
+    buckets, and helps them while it would wait; users' terms that draw from torch's own generator
+    get their numbers in the order of the buckets' sizes.
 
     Scene, simulation and managers belong to the buckets: `env.buckets["a"].scene`. With
     `cfg.scene.merge_buckets`, buckets of equal topology share these: they are variants of one model
@@ -93,8 +93,6 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         self.random_streams = WorldRandom(self.num_envs, self.device, self.seed_used, ids)
         """Random numbers of the worlds for what belongs to no bucket, such as noise of actions."""
         self._parts: list[Part] = []
-        self.buckets: dict[str, ManagerBasedRlEnv] = {}
-        """Environment of each bucket that has worlds here, by name."""
         threads = self.cfg.sim.num_threads or usable_cores()
         names = list(scene.buckets)
         for shared, part in model_cfgs(self.cfg).items():
@@ -108,10 +106,14 @@ class BucketedRlEnv(ManagerBasedRlEnv):
             with blame_bucket(", ".join(shared)):
                 env = ManagerBasedRlEnv(part, self.device, mode)
             self._parts.append(Part(shared, env, torch.from_numpy(rows).to(self.device)))
-            here_too = set(here[rows].tolist())
-            self.buckets |= {names[i]: env for i in indices if i in here_too}
-        if self.device.type == "cpu" and len(self._parts) > 1:
-            pool = ThreadPoolExecutor(threads, thread_name_prefix="manyworlds-physics")
+        present = {names[index] for index in here.tolist()}
+        envs = {name: part.env for part in self._parts for name in part.names}
+        self.buckets: dict[str, ManagerBasedRlEnv] = {
+            name: envs[name] for name in names if name in present
+        }
+        """Environment of each bucket that has worlds here, by name."""
+        if self.device.type == "cpu" and len(self._parts) > 1 and threads > 1:
+            pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="manyworlds-physics")
             for part in self._parts:
                 part.env.physics_pool = pool
         order = torch.cat([part.rows for part in self._parts])
@@ -130,9 +132,9 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         self.observation_space = batch(self.single_observation_space, self.num_envs)
         self.action_space = batch(self.single_action_space, self.num_envs)
         self._collect()
-        # A large bucket is launched first, so that it is not what the others wait for.
+        # Small buckets are launched first, so that there soon are terms to compute.
         self._order = sorted(
-            self._parts, key=lambda part: -part.env.num_envs * part.env.sim.mj_model.nv
+            self._parts, key=lambda part: part.env.num_envs * part.env.sim.mj_model.nv
         )
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -249,16 +251,21 @@ class BucketedRlEnv(ManagerBasedRlEnv):
             raise ValueError(
                 f"The action has shape {tuple(action.shape)}, expected {(self.num_envs, *width)}."
             )
-        running: deque[Iterator[SubstepStage]] = deque()
+        running: deque[tuple[Simulation, Iterator[SubstepStage]]] = deque()
         for part in self._order:
-            running.append(part.env.substeps(action[part.rows], merge=True))
+            steps = part.env.substeps(action[part.rows], merge=True)
+            running.append((part.env.sim, steps))
         # While physics runs on the pool, this thread computes the terms of another bucket.
         with quiet_mujoco():
             try:
                 while running:
-                    run = running.popleft()
-                    if next(run, None) is not None:
-                        running.append(run)
+                    sim, steps = running.popleft()
+                    # Until the next bucket's physics is done, help with that of the last ones.
+                    while sim.is_stepping():
+                        if not any(other.take_launched() for other, _ in reversed(running)):
+                            break
+                    if next(steps, None) is not None:
+                        running.append((sim, steps))
             finally:
                 for part in self._parts:
                     part.env.sim.finish()
@@ -359,22 +366,24 @@ class BucketedRlEnv(ManagerBasedRlEnv):
 
     def _log(self) -> dict[str, Any]:
         """Join the logged values of all buckets; see `step`."""
-        parts: dict[str, list[tuple[torch.Tensor, torch.Tensor]]] = {}
-        log: dict[str, Any] = {}
-        for part in self._parts:
-            ended = part.env.reset_buf.sum()
-            for name, value in part.env.extras["log"].items():
-                value = torch.as_tensor(value, dtype=torch.float32, device=self.device)
-                if name.startswith(_COUNTS):
-                    log[name] = log.get(name, 0) + value
-                    continue
-                parts.setdefault(name, []).append((value, ended))
-        for name, pairs in parts.items():
-            values = torch.stack([value for value, _ in pairs])
-            weights = torch.stack([weight for _, weight in pairs]).float()
-            weights = torch.where(values.isfinite(), weights.clamp(min=1e-6), 0.0)
-            log[name] = (values.nan_to_num() * weights).sum() / weights.sum()
-        return log
+        logs = [part.env.extras["log"] for part in self._parts]
+        names = list(dict.fromkeys(name for log in logs for name in log))
+        if not names:
+            return {}
+        missing = torch.full((), torch.nan, device=self.device)
+        rows: list[torch.Tensor] = []
+        for log in logs:
+            row = [torch.as_tensor(log.get(name, missing), device=self.device) for name in names]
+            rows.append(torch.stack([value.float() for value in row]))
+        values = torch.stack(rows)
+        ended = torch.stack([part.env.reset_buf.sum() for part in self._parts])
+        # A curriculum's value counts even where no episode ended.
+        weights = values.isfinite() * ended.clamp(min=1e-6)[:, None]
+        counted = torch.tensor([name.startswith(_COUNTS) for name in names], device=self.device)
+        weights.masked_fill_(counted, 1.0)
+        sums = (values.nan_to_num() * weights).sum(dim=0)
+        means = sums / torch.where(counted, 1.0, weights.sum(dim=0))
+        return dict(zip(names, means.unbind(), strict=True))
 
     def _log_buckets(self) -> None:
         """Log the rewards of the episodes that ended, by bucket."""

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import torch
 
-from manyworlds.envs import BucketedRlEnv, ManagerBasedRlEnvCfg, make_env
+from manyworlds.envs import BucketedRlEnv, ManagerBasedRlEnv, ManagerBasedRlEnvCfg, make_env
+from manyworlds.envs.buckets import separate_cfgs
 from manyworlds.rl.config import RslRlBaseRunnerCfg
 from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
@@ -181,9 +182,14 @@ def _export(runner: OnPolicyRunner, folder: Path, task: str) -> list[Path]:
     if not isinstance(env, BucketedRlEnv):
         policy = export_policy(runner, folder / "policy.onnx", task=task)
         return [policy, export_scene(env, folder / "scene")]
+    alone: dict[str, ManagerBasedRlEnvCfg] = {}
+    if env.cfg.scene.merge_buckets:
+        alone = separate_cfgs(env.cfg, num_envs=1)
     for name, bucket in env.buckets.items():
         own = folder / "buckets" / name
         own.mkdir(parents=True, exist_ok=True)
+        if alone:  # the files describe one robot
+            bucket = ManagerBasedRlEnv(alone[name], env.device)
         export_policy(runner, own / "policy.onnx", task=task, env=bucket)
         export_scene(bucket, own / "scene")
     return [folder / "buckets"]

@@ -286,8 +286,20 @@ class Simulation:
         else:
             self._recorder.step(nsubsteps, refresh)
 
+    def is_stepping(self) -> bool:
+        """Return whether steps that `launch` began are not done yet."""
+        return self._engine.is_stepping()
+
+    def take_launched(self) -> bool:
+        """Take steps that `launch` began in this thread, if no other has begun them.
+
+        Returns:
+            Whether it did. Call `finish` in either case.
+        """
+        return self._engine.take_launched()
+
     def finish(self) -> None:
-        """Wait for the steps that `launch` began."""
+        """Complete the steps that `launch` began: wait for them, or take them in this thread."""
         self._engine.finish()
         if self._outdated is not None:
             self._set_outdated(None)

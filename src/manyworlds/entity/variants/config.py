@@ -45,11 +45,12 @@ class VariantEntityCfg(EntityCfg):
         default_factory=dict
     )
     """Functions that return a spec of the object alone, by the variant's name, to which the other
-    fields apply. Or configurations of the object, which then all variants have: they may also
-    differ in the pose and velocity of the root at reset, and in numbers of the actuators that
-    MuJoCo simulates. None is a variant without the object. Its geoms are neither seen nor touched, and gravity does not pull it; it
-    keeps its place, and the mass and inertia of the first variant that has a spec. So what holds
-    on to it, an equality or an actuator for instance, still finds a body there."""
+    fields apply; or configurations of the object, which then all variants have. These may also
+    differ in the pose and velocity of the root at reset, and in the numbers of actuators that
+    MuJoCo simulates. None is a variant without the object: its geoms are neither seen nor touched,
+    and gravity does not pull it; it keeps its place, and the mass and inertia of the first variant
+    that has a spec. So what holds on to it, an equality or an actuator for instance, still finds a
+    body there."""
     assignment: (
         dict[str, float]
         | Sequence[int]
@@ -103,8 +104,8 @@ class VariantEntityCfg(EntityCfg):
         if own != given.keys():
             other = min(given.keys() - own)
             raise ValueError(
-                f"Variant '{min(own)}' of a VariantEntityCfg is a configuration, but '{other}' is a "
-                "function: give all variants in the same form."
+                f"Variant '{min(own)}' of a VariantEntityCfg is a configuration, but '{other}' is "
+                "a function: give all variants in the same form."
             )
 
     def _check_assignment(self) -> None:

@@ -121,8 +121,20 @@ class Engine(Protocol):
         """
         ...
 
+    def is_stepping(self) -> bool:
+        """Return whether a step that was launched on a thread of a pool is not done yet."""
+        ...
+
+    def take_launched(self) -> bool:
+        """Take a step that was launched in this thread, if no other has begun it.
+
+        Returns:
+            Whether it did.
+        """
+        ...
+
     def finish(self) -> None:
-        """Wait for a step that runs on a thread of a pool, and complete it."""
+        """Wait for a step that was launched, or take it; complete it."""
         ...
 
     def forward(self, worlds: Worlds) -> None:

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+_DONE: Future[None] = Future()
+_DONE.set_result(None)
+
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 
 # Structs in a thread's scratch memory, which the next world overwrites.
@@ -123,8 +126,22 @@ class NativeEngine:
         """Raise an error: MuJoCo C has no kernels."""
         raise RuntimeError(f"A CUDA graph on {stream} cannot contain the steps of MuJoCo C.")
 
+    def is_stepping(self) -> bool:
+        """Return whether a step that was launched is not done yet."""
+        return self._launched is not None and not self._launched.done()
+
+    def take_launched(self) -> bool:
+        """Take a step that was launched in this thread, if no other has begun it."""
+        if self._launched is None or not self._launched.cancel():
+            return False
+        self._launched = None
+        self._take_steps()
+        self._launched = _DONE
+        return True
+
     def finish(self) -> None:
-        """Wait for a step that runs on a thread of a pool, and complete it."""
+        """Wait for a step that was launched, or take it; complete it."""
+        self.take_launched()
         launched = self._launched
         if launched is not None:
             self._launched = None
@@ -146,11 +163,15 @@ class NativeEngine:
         if record is not None:
             np.copyto(record, self._state_columns)
         self._last_calls.note(self.static_inputs(), nsubsteps, stage.value)
+        self._steps = nsubsteps, stage.value
         if pool is not None:  # MuJoCo releases Python's global lock
-            self._launched = pool.submit(self._run, self.batch.step, None, nsubsteps, stage.value)
+            self._launched = pool.submit(self._take_steps)
             return
-        self._run(self.batch.step, None, nsubsteps, stage.value)
+        self._take_steps()
         self._pull()
+
+    def _take_steps(self) -> None:
+        self._run(self.batch.step, None, *self._steps)
 
     def forward(self, worlds: Worlds) -> None:
         """Run `mj_forward` on the given worlds."""

@@ -217,6 +217,14 @@ class WarpEngine:
                 self._spare_data = SpareData(self.wp_data, _STATE)
         return self._spare_data
 
+    def is_stepping(self) -> bool:
+        """Return False: kernels run in the order of the stream."""
+        return False
+
+    def take_launched(self) -> bool:
+        """Return False: no step waits."""
+        return False
+
     def finish(self) -> None:
         """Do nothing: kernels run in the order of the stream."""
 
