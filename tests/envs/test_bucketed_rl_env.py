@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import mujoco
 import numpy as np
 import pytest
 import torch
@@ -17,8 +18,11 @@ from manyworlds.entity import EntityArticulationInfoCfg, VariantEntityCfg
 from manyworlds.envs import BucketedRlEnv, ManagerBasedRlEnv, ManagerBasedRlEnvCfg, make_env, mdp
 from manyworlds.envs.buckets import _traits, bucket_cfg, bucket_cfgs, model_cfgs
 from manyworlds.managers import ObservationTermCfg
+from manyworlds.scene import SceneCfg
+from manyworlds.tasks import load_env_cfg
 from manyworlds.terrains import TerrainEntityCfg
 from tests.envs.bucket_tasks import alike_cfg, chain_scene, chains_cfg
+from tests.robots import robot_file
 
 pytestmark = pytest.mark.filterwarnings("ignore:dr.body_mass does not scale inertia")
 
@@ -114,6 +118,46 @@ def test_merged_buckets_share_a_model():
         chains = chains_cfg()
         BucketedRlEnv(chains, "cpu").load_state_dict(env.state_dict())
     env.close()
+
+
+def changed(spec_fn: Callable[[], mujoco.MjSpec], factor: float) -> mujoco.MjSpec:
+    """Return a robot with other masses, whose bodies are out of balance."""
+    spec = spec_fn()
+    for body in spec.bodies:
+        if body.explicitinertial:
+            body.mass *= factor
+            body.ipos[0] += 0.01 * factor
+    return spec
+
+
+def test_real_robots_can_be_merged():
+    """Merge a robot of many meshes with heavier and stiffer ones: each has the bits of its own."""
+    robot_file("unitree_go1/go1.xml")
+    task = load_env_cfg("Velocity-Flat-Go1")
+    buckets: dict[str, SceneCfg] = {}
+    for i, factor in enumerate((1.0, 1.2, 0.8)):
+        scene = copy.deepcopy(task.scene)
+        robot = scene.entities["robot"]
+        robot.spec_fn = functools.partial(changed, robot.spec_fn, factor)
+        assert robot.articulation is not None
+        for actuator in robot.articulation.actuators:
+            actuator.stiffness *= factor  # type: ignore[attr-defined]
+        buckets[f"robot{i}"] = scene
+    task.scene = SceneCfg(num_envs=6, buckets=buckets, merge_buckets=True)
+    task.seed = 2
+    together = BucketedRlEnv(task, "cpu")
+    assert len({id(env) for env in together.buckets.values()}) == 1
+    generator = torch.Generator().manual_seed(0)
+    actions = torch.randn(20, 6, 12, generator=generator)
+    seen = [together.step(action) for action in actions]
+    for index, part in enumerate(bucket_cfgs(task).values()):
+        rows = (together.world_to_bucket == index).nonzero().squeeze(1)
+        alone = ManagerBasedRlEnv(part, "cpu")
+        for action, (obs, reward, *_) in zip(actions, seen, strict=True):
+            own, own_reward, *_ = alone.step(action[rows])
+            assert torch.equal(own_reward, reward[rows])
+            assert torch.equal(own["actor"], obs["actor"][rows])
+    together.close()
 
 
 def heightfield(cfg: ManagerBasedRlEnvCfg) -> None:
@@ -321,6 +365,11 @@ def nested(cfg: ManagerBasedRlEnvCfg) -> None:
     cfg.scene.buckets["two"].buckets = {"one": chain_scene(1)}
 
 
+def rename(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Name a bucket like a file in a folder."""
+    cfg.scene.buckets["one/two"] = cfg.scene.buckets.pop("two")
+
+
 def assign(value: object) -> Callable[[ManagerBasedRlEnvCfg], None]:
     """Return a change of the assignment."""
 
@@ -340,6 +389,7 @@ def assign(value: object) -> Callable[[ManagerBasedRlEnvCfg], None]:
         (add_scalar_term, "term 'whole/odd' has shape .2,. in bucket 'two' and .3, 1. in bucket"),
         (take_name, "group 'actor' has a term 'present', which is the name of the mask"),
         (nested, "Bucket 'two' has buckets of its own"),
+        (rename, "has a bucket 'one/two': a name must not be empty or have a slash"),
         (assign((1.0, 2.0)), "has 2 weights, but there are 3 buckets: give one each"),
         (assign((1.0, 0.0, 1.0)), "Bucket 'three' has weight 0.0: give a positive number"),
         (assign((1.0, 1e-9, 1.0)), "Bucket 'three' gets none of 12 worlds: ask for more"),

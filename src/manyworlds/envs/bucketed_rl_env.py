@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -117,6 +118,8 @@ class BucketedRlEnv(ManagerBasedRlEnv):
             for part in self._parts:
                 part.env.physics_pool = pool
         order = torch.cat([part.rows for part in self._parts])
+        self._helped = 0.0
+        """Time in which the calling thread took physics steps of waiting buckets [s]."""
         self._returns = torch.zeros(self.num_envs, device=self.device)
         """Sum of rewards over each world's running episode, shape [num_envs]."""
         self._places: torch.Tensor | None = None
@@ -156,7 +159,7 @@ class BucketedRlEnv(ManagerBasedRlEnv):
     @property
     def physics_time(self) -> float:
         """Time of physics steps so far [s], without what passes while terms are computed."""
-        return sum(part.env.physics_time for part in self._parts)
+        return self._helped + sum(part.env.physics_time for part in self._parts)
 
     @property
     def common_step_counter(self) -> int:
@@ -261,9 +264,11 @@ class BucketedRlEnv(ManagerBasedRlEnv):
                 while running:
                     sim, steps = running.popleft()
                     # Until the next bucket's physics is done, help with that of the last ones.
+                    began = time.perf_counter()
                     while sim.is_stepping():
                         if not any(other.take_launched() for other, _ in reversed(running)):
                             break
+                    self._helped += time.perf_counter() - began
                     if next(steps, None) is not None:
                         running.append((sim, steps))
             finally:

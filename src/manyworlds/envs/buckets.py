@@ -39,6 +39,11 @@ def assign_buckets(scene: SceneCfg) -> np.ndarray:
     if not names:
         raise ValueError("SceneCfg.buckets is empty: give named scenes, or use ManagerBasedRlEnv.")
     for name, bucket in scene.buckets.items():
+        if not name or "/" in name:
+            raise ValueError(
+                f"SceneCfg.buckets has a bucket '{name}': a name must not be empty or have a slash "
+                "in it."
+            )
         if bucket.buckets:
             raise ValueError(f"Bucket '{name}' has buckets of its own: name all of them in one.")
     assignment = scene.bucket_assignment
