@@ -108,6 +108,14 @@ def test_robots_that_do_not_advance_stall():
     assert not term(env, -1.5, "twist").any()
 
 
+def test_turn_error_is_that_of_yaw_alone():
+    """Measure the yaw rate against the command, whatever the roll and pitch rates."""
+    command = [[0.5, 0.0, 0.6], [0.0, 0.0, -0.4]]
+    rates = torch.tensor([[3.0, -2.0, 0.1], [0.0, 1.0, 0.2]])
+    env = stub_env(command, robot=entity(root_link_ang_vel_b=rates))
+    torch.testing.assert_close(mdp.turn_error(env, "twist"), torch.tensor([0.5, 0.6]))
+
+
 def test_levels_rise_and_fall_with_the_distance_walked():
     """Move up who left the cell, down who walked less than half as far as told, no others."""
     env, terrain = on_terrain(torch.zeros(4, 3), max_episode_length_s=6.0)

@@ -227,6 +227,9 @@ def _rewards() -> dict[str, RewardTermCfg]:
         "command_progress": RewardTermCfg(
             func=mdp.command_progress, weight=3.0, params={"command_name": "twist"}
         ),
+        "turn_error": RewardTermCfg(
+            func=mdp.turn_error, weight=-1.5, params={"command_name": "twist"}
+        ),
         "upright": RewardTermCfg(func=mdp.upright, weight=1.0, params={"std": math.sqrt(0.2)}),
         "pose": RewardTermCfg(
             func=mdp.variable_posture,

@@ -45,6 +45,7 @@ from manyworlds.tasks.velocity.mdp.rewards import (
     soft_landing,
     track_angular_velocity,
     track_linear_velocity,
+    turn_error,
     upright,
     variable_posture,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "time_out",
     "track_angular_velocity",
     "track_linear_velocity",
+    "turn_error",
     "upright",
     "variable_posture",
 ]

@@ -72,6 +72,17 @@ def command_progress(
     return share * (squared > command_threshold**2)
 
 
+def turn_error(
+    env: ManagerBasedRlEnv, command_name: str, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """Absolute error of the root's yaw rate [rad/s], shape [num_envs].
+
+    Unlike a kernel, it has the same slope at all rates, and roll and pitch rates do not hide it.
+    """
+    velocity = env.scene.entity(asset_cfg.name).data.root_link_ang_vel_b
+    return (velocity[:, 2] - _command(env, command_name)[:, 2]).abs()
+
+
 class upright(ManagerTermBase):  # noqa: N801
     """Kernel of the sine of the angle between a body's z axis and the direction of gravity.
 
