@@ -117,6 +117,7 @@ class NativeEngine:
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._rays = NativeRays(self.batch, self.defaults, _call)
         self._launched: Future[None] | None = None
+        self._steps = 0, 0
         self.graphs: dict[str, wp.Graph] = {}
 
     def create_graph(self) -> None:
@@ -163,14 +164,15 @@ class NativeEngine:
         if record is not None:
             np.copyto(record, self._state_columns)
         self._last_calls.note(self.static_inputs(), nsubsteps, stage.value)
-        self._steps = nsubsteps, stage.value
         if pool is not None:  # MuJoCo releases Python's global lock
+            self._steps = nsubsteps, stage.value
             self._launched = pool.submit(self._take_steps)
             return
-        self._take_steps()
+        self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
 
     def _take_steps(self) -> None:
+        """Take the steps that were launched."""
         self._run(self.batch.step, None, *self._steps)
 
     def forward(self, worlds: Worlds) -> None:
