@@ -191,14 +191,15 @@ def _merged_scene(scenes: dict[str, SceneCfg], variants: np.ndarray) -> SceneCfg
         scenes: scenes of the buckets by name.
         variants: index of each world's bucket among them, shape [total].
     """
-    first = copy.deepcopy(next(iter(scenes.values())))
-    if len(scenes) == 1:
-        return first
+    first = next(iter(scenes.values()))
+    merged = copy.deepcopy(first)
     for entity, cfg in first.entities.items():
-        each = {name: copy.deepcopy(scene.entities[entity]) for name, scene in scenes.items()}
-        if type(cfg) is EntityCfg and not all(_equal(other, cfg) for other in each.values()):
-            first.entities[entity] = VariantEntityCfg(variants={**each}, assignment=variants)
-    return first
+        each = {name: scene.entities[entity] for name, scene in scenes.items()}
+        if not all(_equal(other, cfg) for other in each.values()):
+            merged.entities[entity] = VariantEntityCfg(
+                variants=copy.deepcopy({**each}), assignment=variants
+            )
+    return merged
 
 
 def rows_of(scene: SceneCfg, everywhere: np.ndarray) -> np.ndarray:
