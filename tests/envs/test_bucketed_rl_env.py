@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.actuator import IdealPdActuatorCfg
+from manyworlds.actuator import IdealPdActuatorCfg, XmlActuatorCfg
 from manyworlds.entity import EntityArticulationInfoCfg, VariantEntityCfg
 from manyworlds.envs import BucketedRlEnv, ManagerBasedRlEnv, ManagerBasedRlEnvCfg, make_env, mdp
-from manyworlds.envs.buckets import _traits, bucket_cfg, bucket_cfgs, model_cfgs
-from manyworlds.managers import ObservationTermCfg
+from manyworlds.envs.buckets import _merged, bucket_cfg, bucket_cfgs
+from manyworlds.managers import EventTermCfg, ObservationTermCfg
 from manyworlds.scene import SceneCfg
 from manyworlds.tasks import load_env_cfg
 from manyworlds.terrains import TerrainEntityCfg
@@ -179,6 +179,39 @@ def another_law(cfg: ManagerBasedRlEnvCfg) -> None:
         scene.entities["robot"].articulation = EntityArticulationInfoCfg(actuators=(law,))
 
 
+def another_command(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Let actuators of the same model follow other targets."""
+    fields: tuple[Any, ...] = ("position", "effort", "velocity", "effort", "velocity")
+    for scene, field in zip(cfg.scene.buckets.values(), fields, strict=True):
+        robot = scene.entities["robot"]
+        robot.spec_fn = functools.partial(with_motors, robot.spec_fn)
+        law = XmlActuatorCfg(target_names_expr=(".*",), command_field=field)
+        robot.articulation = EntityArticulationInfoCfg(actuators=(law,))
+
+
+def with_motors(spec_fn: Callable[[], mujoco.MjSpec]) -> mujoco.MjSpec:
+    """Return a chain with a motor on each hinge."""
+    spec = spec_fn()
+    for joint in spec.joints:
+        trntype = mujoco.mjtTrn.mjTRN_JOINT
+        spec.add_actuator(name=joint.name, target=joint.name, trntype=trntype)
+    return spec
+
+
+def one_limit(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Limit the efforts of two buckets."""
+    for name in ("two", "three"):
+        articulation = cfg.scene.buckets[name].entities["robot"].articulation
+        assert articulation is not None
+        articulation.actuators[0].effort_limit = 3.0  # type: ignore[attr-defined]
+
+
+def keyframes(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Take initial positions from keyframes, which variants do not have."""
+    for scene in cfg.scene.buckets.values():
+        scene.entities["robot"].init_state.joint_pos = None
+
+
 def another_start(cfg: ManagerBasedRlEnvCfg) -> None:
     """Let joints of the robots start elsewhere."""
     for i, scene in enumerate(cfg.scene.buckets.values()):
@@ -193,16 +226,23 @@ def variants_within(cfg: ManagerBasedRlEnvCfg) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [heightfield, another_sensor, another_law, another_start, variants_within]
+    "change",
+    [
+        heightfield,
+        another_sensor,
+        another_law,
+        another_command,
+        one_limit,
+        keyframes,
+        another_start,
+        variants_within,
+    ],
 )
 def test_other_buckets_keep_their_model(change: Callable[[ManagerBasedRlEnvCfg], None]):
     """Merge no buckets that would differ in more than a world's rows of model fields."""
     cfg = alike_cfg()
     change(cfg)
-    if change is not heightfield:  # which needs cells
-        assert all(len(names) == 1 for names in model_cfgs(cfg))
-    else:
-        assert all(_traits(scene) is None for scene in cfg.scene.buckets.values())
+    assert [names for names in _merged(cfg.scene) if len(names) > 1] == []
 
 
 def test_columns_mean_the_same_in_all_buckets():
@@ -370,6 +410,11 @@ def rename(cfg: ManagerBasedRlEnvCfg) -> None:
     cfg.scene.buckets["one/two"] = cfg.scene.buckets.pop("two")
 
 
+def beside(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Give the whole scene an entity."""
+    cfg.scene.entities = dict(cfg.scene.buckets["two"].entities)
+
+
 def assign(value: object) -> Callable[[ManagerBasedRlEnvCfg], None]:
     """Return a change of the assignment."""
 
@@ -389,7 +434,9 @@ def assign(value: object) -> Callable[[ManagerBasedRlEnvCfg], None]:
         (add_scalar_term, "term 'whole/odd' has shape .2,. in bucket 'two' and .3, 1. in bucket"),
         (take_name, "group 'actor' has a term 'present', which is the name of the mask"),
         (nested, "Bucket 'two' has buckets of its own"),
-        (rename, "has a bucket 'one/two': a name must not be empty or have a slash"),
+        (rename, "has a bucket 'one/two': a name is a string that is not empty and has no slash"),
+        (beside, "SceneCfg.entities has no effect beside SceneCfg.buckets: set it in each"),
+        (assign({"for": 2.0}), "names 'for', which is no bucket.*four"),
         (assign((1.0, 2.0)), "has 2 weights, but there are 3 buckets: give one each"),
         (assign((1.0, 0.0, 1.0)), "Bucket 'three' has weight 0.0: give a positive number"),
         (assign((1.0, 1e-9, 1.0)), "Bucket 'three' gets none of 12 worlds: ask for more"),
@@ -403,6 +450,42 @@ def test_buckets_must_fit(change: Callable[[ManagerBasedRlEnvCfg], None], messag
     cfg = chains_cfg()
     change(cfg)
     with pytest.raises(ValueError, match=message):
+        BucketedRlEnv(cfg, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (assign([0, 1, 2] * 4), "bucket_assignment is of type list: give a tuple of weights"),
+        (lambda cfg: setattr(cfg.scene, "buckets", ["two"]), "buckets is of type list: give a"),
+        (
+            lambda cfg: cfg.scene.buckets.update(two=cfg.scene.buckets["two"].entities["robot"]),
+            "Bucket 'two' is of type EntityCfg: give a SceneCfg",
+        ),
+    ],
+)
+def test_types_of_buckets(change: Callable[[ManagerBasedRlEnvCfg], None], message: str):
+    """Say what to give instead of another type."""
+    cfg = chains_cfg()
+    change(cfg)
+    with pytest.raises(TypeError, match=message):
+        BucketedRlEnv(cfg, "cpu")
+
+
+def test_weights_by_name():
+    """Divide the worlds by weights of some buckets; the others have 1."""
+    cfg = chains_cfg()
+    cfg.scene.bucket_assignment = {"four": 2.0}
+    env = BucketedRlEnv(cfg, "cpu")
+    assert env.world_to_bucket.tolist() == [0] * 3 + [1] * 3 + [2] * 6
+    env.close()
+
+
+def test_merged_buckets_are_not_exchanged():
+    """Refuse to make a world's robot that of another bucket, as without merging."""
+    cfg = alike_cfg()
+    cfg.events["exchange"] = EventTermCfg(func=mdp.randomize_variant, mode="reset")
+    with pytest.raises(ValueError, match="Entity 'robot' has no variants"):
         BucketedRlEnv(cfg, "cpu")
 
 

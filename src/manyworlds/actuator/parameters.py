@@ -133,7 +133,10 @@ class LimitParameter:
         limits = []
         for field, ids in self._rows.items():
             size = rows_of(field)[:, ids].abs().amax(dim=-1)
-            limits.append(torch.where(self._mask[field], size, torch.inf))
+            mask = self._mask[field]
+            if self._differs:
+                mask = getattr(self._model, _FLAGS[field])[..., ids] != 0
+            limits.append(torch.where(mask, size, torch.inf))
         return torch.stack(limits).amin(dim=0)
 
     def write(self, value: torch.Tensor, env_ids: EnvIds, targets: slice | torch.Tensor) -> None:

@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 
+import mujoco
 import numpy as np
 
 from manyworlds.entity import EntityCfg, VariantEntityCfg
 from manyworlds.entity.variants.assignment import assign_worlds
-from manyworlds.entity.variants.config import settings_of
-from manyworlds.entity.variants.validate import geom_role, topology_of
+from manyworlds.entity.variants.compiled import ROOM
+from manyworlds.entity.variants.config import MergedEntityCfg, settings_of
+from manyworlds.entity.variants.validate import topology_of
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp.padding import AbsentActionCfg, AbsentValues, PresentColumns
 from manyworlds.managers import ActionTermCfg, ObservationGroupCfg, ObservationTermCfg
 from manyworlds.managers.manager_base import MissingElementsError
 from manyworlds.scene import SceneCfg
 from manyworlds.scene.scene import world_ids_of
+from manyworlds.sim.fields.element_rows import fields_of, kinds
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.validation.names import near_matches
 
 MASK = "present"
 """Name of the term that masks the columns of a group."""
+
+_OF_THE_BATCH = (
+    "num_envs",
+    "first_world",
+    "total_envs",
+    "world_ids",
+    "buckets",
+    "bucket_assignment",
+    "merge_buckets",
+)
+"""Fields of a scene with buckets that are read; those of a bucket itself are not."""
+# Assets have other names in each variant.
+_OF_ASSETS = ("dataid", "matid", "texid", "meshid")
 
 _Shape = tuple[int, ...]
 
@@ -35,20 +51,25 @@ def assign_buckets(scene: SceneCfg) -> np.ndarray:
         ValueError: there are no buckets, they have buckets of their own, the assignment does not
             fit, or a bucket gets no world.
     """
+    _check_buckets(scene)
     names = list(scene.buckets)
-    if not names:
-        raise ValueError("SceneCfg.buckets is empty: give named scenes, or use ManagerBasedRlEnv.")
-    for name, bucket in scene.buckets.items():
-        if not name or "/" in name:
-            raise ValueError(
-                f"SceneCfg.buckets has a bucket '{name}': a name must not be empty or have a slash "
-                "in it."
-            )
-        if bucket.buckets:
-            raise ValueError(f"Bucket '{name}' has buckets of its own: name all of them in one.")
     assignment = scene.bucket_assignment
-    if not callable(assignment) and not isinstance(assignment, np.ndarray):
-        assignment = _weights(names, tuple(assignment))
+    if isinstance(assignment, Mapping):
+        unknown = sorted(set(assignment) - set(names))
+        if unknown:
+            raise ValueError(
+                f"SceneCfg.bucket_assignment names '{unknown[0]}', which is no bucket."
+                + near_matches(unknown[0], names)
+            )
+        assignment = tuple(assignment.get(name, 1.0) for name in names)
+    if isinstance(assignment, tuple):
+        assignment = _weights(names, assignment)
+    elif not callable(assignment) and not isinstance(assignment, np.ndarray):
+        raise TypeError(
+            f"SceneCfg.bucket_assignment is of type {type(assignment).__name__}: give a tuple of "
+            "weights, a dict of weights by name, an array of the index of each world's bucket, or "
+            "a function of the number of worlds that returns one."
+        )
     total = scene.total_envs or scene.num_envs
     what = "SceneCfg.bucket_assignment"
     every = assign_worlds(assignment, what, len(names), total, kind="bucket")
@@ -59,6 +80,36 @@ def assign_buckets(scene: SceneCfg) -> np.ndarray:
             "leave it out of SceneCfg.buckets."
         )
     return every
+
+
+def _check_buckets(scene: SceneCfg) -> None:
+    """Raise an error unless a scene has buckets, which are scenes, and nothing else."""
+    if not scene.buckets:
+        raise ValueError("SceneCfg.buckets is empty: give named scenes, or use ManagerBasedRlEnv.")
+    if not isinstance(scene.buckets, dict):
+        raise TypeError(
+            f"SceneCfg.buckets is of type {type(scene.buckets).__name__}: give a dict of scenes by "
+            "name."
+        )
+    for name, bucket in scene.buckets.items():
+        if not isinstance(name, str) or not name or "/" in name:
+            raise ValueError(
+                f"SceneCfg.buckets has a bucket {name!r}: a name is a string that is not empty and "
+                "has no slash in it."
+            )
+        if not isinstance(bucket, SceneCfg):
+            raise TypeError(
+                f"Bucket '{name}' is of type {type(bucket).__name__}: give a SceneCfg, such as "
+                "SceneCfg(entities={...})."
+            )
+        if bucket.buckets or bucket.merge_buckets:
+            raise ValueError(f"Bucket '{name}' has buckets of its own: name all of them in one.")
+    usual = SceneCfg()
+    for name in (each.name for each in fields(SceneCfg)):
+        if name not in _OF_THE_BATCH and getattr(scene, name) != getattr(usual, name):
+            raise ValueError(
+                f"SceneCfg.{name} has no effect beside SceneCfg.buckets: set it in each bucket."
+            )
 
 
 def _weights(names: list[str], weights: tuple[float, ...]) -> tuple[float, ...]:
@@ -158,23 +209,32 @@ def _traits(scene: SceneCfg) -> dict[str, object] | None:
     terrains = [scene.terrain, *scene.entities.values()]
     if any(isinstance(t, TerrainEntityCfg) and t.terrain_type != "plane" for t in terrains):
         return None  # a world's column depends on the number of worlds of its bucket
-    traits: dict[str, object] = {"scene": replace(scene, entities={})}
+    batch = {name: getattr(SceneCfg(), name) for name in _OF_THE_BATCH}
+    traits: dict[str, object] = {"scene": replace(scene, entities={}, **batch)}
     for name, cfg in scene.entities.items():
         if isinstance(cfg, VariantEntityCfg):
             return None  # so does a world's variant
         traits[name] = cfg
-        if type(cfg) is EntityCfg:
+        if type(cfg) is EntityCfg and cfg.init_state.joint_pos is not None:
             entity = cfg.build()
             try:
                 topology = topology_of(name, entity.spec)
             except ValueError:  # it cannot be a variant
                 continue
-            geoms = [
-                (geom.name, geom.parent.name, geom.type, geom_role(geom))
-                for geom in entity.spec.geoms
-            ]
-            traits[name] = (topology, settings_of(entity), geoms)
+            names = [(geom.name, geom.parent.name) for geom in entity.spec.geoms]
+            traits[name] = (topology, settings_of(entity), names, _integers(entity.compile()))
     return traits
+
+
+def _integers(model: mujoco.MjModel) -> dict[str, list[object]]:
+    """Return types, flags and sizes of elements, which terms may read from the compiled model."""
+    found: dict[str, list[object]] = {}
+    for kind in kinds():
+        for field in (*fields_of(kind), *ROOM.get(kind, ())):
+            values = getattr(model, field)
+            if values.dtype.kind in "iub" and not field.endswith(_OF_ASSETS):
+                found[field] = values.tolist()
+    return found
 
 
 def _equal(one: object, other: object) -> bool:
@@ -196,7 +256,7 @@ def _merged_scene(scenes: dict[str, SceneCfg], variants: np.ndarray) -> SceneCfg
     for entity, cfg in first.entities.items():
         each = {name: scene.entities[entity] for name, scene in scenes.items()}
         if not all(_equal(other, cfg) for other in each.values()):
-            merged.entities[entity] = VariantEntityCfg(
+            merged.entities[entity] = MergedEntityCfg(
                 variants=copy.deepcopy({**each}), assignment=variants
             )
     return merged

@@ -76,13 +76,14 @@ class SceneCfg:
     buckets: dict[str, SceneCfg] = field(default_factory=dict)
     """Scenes of different topology by name, such as other robots, which share the `num_envs` worlds
     of a `BucketedRlEnv`. They replace this scene; their own number of worlds is not read."""
-    bucket_assignment: Assignment = ()
-    """A weight for each bucket, the index of each world's bucket, or a function of the number of
-    worlds that returns the latter; empty for equal weights."""
+    bucket_assignment: Assignment | dict[str, float] = ()
+    """A tuple with a weight for each bucket, weights by name (1 for those that are not named), an
+    array of the index of each world's bucket, or a function of the number of worlds that returns
+    one; empty for equal weights."""
     merge_buckets: bool = False
     """Whether buckets of equal topology are compiled as variants of one model, which is faster
-    where there are many small ones. Terms must then read what differs between such robots by world,
-    as in `sim.model` and `entity.data`, and not in `sim.mj_model`."""
+    where there are many small ones; see `docs/buckets.md`. Terms must then read what differs by
+    world, as in `sim.model` and `entity.data`, and not in `sim.mj_model`."""
 
 
 class Scene(Stateful):

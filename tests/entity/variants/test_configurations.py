@@ -82,6 +82,21 @@ def test_equal_root_states_may_be_changed():
     assert torch.equal(data.default_root_state[:, 2], torch.full((2,), 0.7))
 
 
+def test_limits_of_one_variant():
+    """Read no limit in the worlds of a variant without one, whichever comes first."""
+    limited = lidded(2, 5.0, 0.4)
+    assert limited.articulation is not None
+    limited.articulation.actuators[0].effort_limit = 3.0  # type: ignore[attr-defined]
+    for order in (
+        {"a": lidded(1, 2.0, 0.2), "b": limited},
+        {"b": limited, "a": lidded(1, 2.0, 0.2)},
+    ):
+        scene, _ = build({"prop": VariantEntityCfg(variants={**order})}, 2)
+        limits = scene.entity("prop").actuators[0].force_limit[:, 0].tolist()
+        expected = {"a": float("inf"), "b": 3.0}
+        assert limits == pytest.approx([expected[name] for name in order])
+
+
 def other_law() -> VariantEntityCfg:
     """Give an actuator of Python other gains."""
     return VariantEntityCfg(
@@ -99,6 +114,25 @@ def other_joints() -> VariantEntityCfg:
     return VariantEntityCfg(variants={"a": lidded(1, 2.0, 0.2), "b": bent})
 
 
+def other_base() -> VariantEntityCfg:
+    """Move one of them from outside."""
+    moved = lidded(2, 3.0, 0.2)
+    moved.kinematic = True
+    return VariantEntityCfg(variants={"a": lidded(1, 2.0, 0.2), "b": moved})
+
+
+def from_keyframe() -> VariantEntityCfg:
+    """Take the joints of one of them from a keyframe."""
+    cfg = lidded(2, 3.0, 0.2)
+    cfg.init_state.joint_pos = None
+    return VariantEntityCfg(variants={"a": lidded(1, 2.0, 0.2), "b": cfg})
+
+
+def without_effect() -> VariantEntityCfg:
+    """Set what the configurations set."""
+    return VariantEntityCfg(variants={"a": lidded(1, 2.0, 0.2)}, kinematic=True)
+
+
 def mixed() -> VariantEntityCfg:
     """Give a function, too."""
     return VariantEntityCfg(variants={"a": lidded(1, 2.0, 0.2), "b": prop(1)})
@@ -109,12 +143,21 @@ def nested() -> VariantEntityCfg:
     return VariantEntityCfg(variants={"a": two()})
 
 
+def test_the_type_of_a_variant():
+    """Say what a variant is, to who gives a file."""
+    with pytest.raises(TypeError, match="Variant 'b' of a VariantEntityCfg is of type str: give"):
+        VariantEntityCfg(variants={"b": "robot.xml"})  # type: ignore[dict-item]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (other_law, "'b': its actuator configurations must be those of variant 'a'"),
         (other_joints, r"'b': its initial joint state must be .*: 0.3.* instead of .*: 0.0"),
-        (mixed, "Variant 'a' .* is a configuration, but 'b' is a function: give all"),
+        (other_base, "'b': its pose of a fixed base must be those of variant 'a', but it has"),
+        (from_keyframe, "Variant 'b' .*joint_pos=None, but variants have no keyframes: give"),
+        (without_effect, "VariantEntityCfg.kinematic has no effect, because its variants are"),
+        (mixed, "Variant 'b' .* is a function, but 'a' is a configuration: give all"),
         (nested, "Variant 'a' of a VariantEntityCfg has variants itself"),
     ],
 )

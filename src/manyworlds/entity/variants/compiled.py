@@ -24,7 +24,7 @@ from manyworlds.utils.devices import usable_cores
 _CHUNK = 32
 
 # How much room in the state an element takes: no row of a world can change that.
-_ROOM = {
+ROOM = {
     "actuator": ("actuator_actnum", "actuator_ctrlnum", "actuator_outnum", "actuator_history"),
     "sensor": ("sensor_dim", "sensor_history"),
 }
@@ -58,7 +58,7 @@ class CompiledVariants:
         self.rows = {field: np.concatenate([part[field] for part in rows]) for field in rows[0]}
         """Compiled values by field, [variant, element, ...]; those of absent geoms are not used."""
         # What the state of a world holds must have the same size in all variants.
-        for field in chain.from_iterable(_ROOM.values()):
+        for field in chain.from_iterable(ROOM.values()):
             values = self.rows.pop(field, np.zeros((1, 0)))
             differs = (values != values[:1]).reshape(len(values), -1).any(axis=1)
             if differs.any():
@@ -113,7 +113,7 @@ class _Chunk:
             index = ids[kind].reshape(len(elements), -1)
             if not index.size:
                 continue
-            for field in sorted({*fields_of(kind), *_ROOM.get(kind, ())}):
+            for field in sorted({*fields_of(kind), *ROOM.get(kind, ())}):
                 values = getattr(model, field)
                 if len(values):
                     rows[field] = values[index]

@@ -92,21 +92,38 @@ class VariantEntityCfg(EntityCfg):
     def _check_kinds(self) -> None:
         """Check that all variants are functions, or all are configurations."""
         given = {name: variant for name, variant in self.variants.items() if variant is not None}
-        own = {name for name, variant in given.items() if isinstance(variant, EntityCfg)}
+        own = {n: cfg for n, cfg in given.items() if isinstance(cfg, EntityCfg)}
+        for name, variant in given.items():
+            where = f"Variant '{name}' of a VariantEntityCfg"
+            if isinstance(variant, VariantEntityCfg):
+                raise ValueError(f"{where} has variants itself: give all of them to one.")
+            if not isinstance(variant, EntityCfg) and not callable(variant):
+                raise TypeError(
+                    f"{where} is of type {type(variant).__name__}: give a function that returns a "
+                    "spec, an EntityCfg, or None."
+                )
+            if own and name not in own:
+                raise ValueError(
+                    f"{where} is a function, but '{min(own)}' is a configuration: give all "
+                    "variants in the same form."
+                )
         if not own:
             return
-        for name in own:
-            if isinstance(given[name], VariantEntityCfg):
+        first = next(iter(own.values()))
+        usual = EntityCfg()
+        for name in (each.name for each in fields(EntityCfg) if each.name != "spec_fn"):
+            value = getattr(self, name)
+            if value not in (getattr(usual, name), getattr(first, name)):
                 raise ValueError(
-                    f"Variant '{name}' of a VariantEntityCfg has variants itself: give all of them "
-                    "to one configuration."
+                    f"VariantEntityCfg.{name} has no effect, because its variants are "
+                    "configurations: set it in each of them."
                 )
-        if own != given.keys():
-            other = min(given.keys() - own)
-            raise ValueError(
-                f"Variant '{min(own)}' of a VariantEntityCfg is a configuration, but '{other}' is "
-                "a function: give all variants in the same form."
-            )
+        for name, cfg in own.items():
+            if cfg.init_state.joint_pos is None:
+                raise ValueError(
+                    f"Variant '{name}' of a VariantEntityCfg has init_state.joint_pos=None, but "
+                    "variants have no keyframes: give joint positions."
+                )
 
     def _check_assignment(self) -> None:
         where = "VariantEntityCfg.assignment"
@@ -263,17 +280,23 @@ def settings_of(entity: Entity) -> dict[str, object]:
     for actuator in entity.actuators:
         law: object = actuator.cfg
         if is_passthrough(actuator) and not actuator.has_delay:
-            law = (type(actuator), actuator.cfg.transmission_type)
+            law = (type(actuator), actuator.cfg.transmission_type, actuator.command_fields)
         actuators.append((law, actuator.target_names))
-    settings: dict[str, object] = {
+    pose: object = None
+    if entity.is_fixed_base:
+        pose = (init.pos, init.rot)
+    return {
         "initial joint state": (init.joint_pos, init.joint_vel, init.ball_joint_quat),
         "soft joint limits": articulation.soft_joint_pos_limit_factor,
         "actuator configurations": actuators,
         "order of actuators": cfg.sort_actuators,
+        "pose of a fixed base": pose,
     }
-    if entity.is_fixed_base:
-        settings["pose of a fixed base"] = (init.pos, init.rot)
-    return settings
+
+
+@dataclass
+class MergedEntityCfg(VariantEntityCfg):
+    """Entities of several buckets as one; unlike other variants, none takes another's place."""
 
 
 def build_merged_variant_spec(cfg: VariantEntityCfg) -> tuple[mujoco.MjSpec, VariantMetadata]:

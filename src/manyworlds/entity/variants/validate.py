@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
@@ -34,6 +35,7 @@ _NAMED = (
     "excludes",
 )
 _REFUSED = ("hfields", "flexes", "skins", "plugins")
+_SHOWN = 200  # characters of a value in a message
 # Elements of a spec by kind, each with the attributes of its kind.
 _Lists: TypeAlias = "dict[str, list[Any]]"
 _GEOM = mujoco.mjtObj.mjOBJ_GEOM
@@ -256,4 +258,4 @@ def _show(value: object) -> str:
         return "nothing"
     if isinstance(value, tuple) and value and isinstance(value[0], JointSignature):
         return ", ".join(f"{mujoco.mjtJoint(j.type).name} '{j.name}'" for j in value)
-    return str(value)
+    return textwrap.shorten(str(value), _SHOWN, placeholder=" ...")

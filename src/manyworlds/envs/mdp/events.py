@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.entity import VariantEntityCfg
+from manyworlds.entity.variants.config import MergedEntityCfg
 from manyworlds.managers.event_manager import EventTermCfg
 from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
@@ -71,7 +72,8 @@ def randomize_variant(
     A world that samples its current variant does not change. In the others, events that have
     randomized the entity's model are applied again, to the values of the new variant: those of
     `mdp.dr` with the world's stored numbers, others by another call. The position of this term in
-    `events` is therefore free. Events of mode 'reset' that follow it run once, after it.
+    `events` is therefore free, unless variants start at different poses: then terms that place the
+    root follow it. Events of mode 'reset' that follow it run once, after it.
 
     Args:
         env: the environment.
@@ -85,7 +87,7 @@ def randomize_variant(
     """
     ids = resolve_env_ids(env, env_ids)
     cfg = env.scene.entity(asset_cfg.name).cfg
-    if not isinstance(cfg, VariantEntityCfg):
+    if not isinstance(cfg, VariantEntityCfg) or isinstance(cfg, MergedEntityCfg):
         raise ValueError(f"Entity '{asset_cfg.name}' has no variants: make it a VariantEntityCfg.")
     if weights is not None:
         if not isinstance(weights, Mapping):

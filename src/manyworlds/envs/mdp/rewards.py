@@ -184,10 +184,9 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
         self._outputs = tensor(outputs)
         self._joints = tensor([joints[int(joint)] for joint in driven]).long()
         self._joint_ids = tensor(driven)
-        self._limited = tensor(model.jnt_actfrclimited[driven] != 0)
-        self._compensated = tensor(model.jnt_actgravcomp[driven] != 0)
         self._dofs = tensor(model.jnt_dofadr[driven])
-        self._lifts = bool(model.jnt_actgravcomp[driven].any())
+        # Flags have a row for each world where variants differ in them.
+        self._lifts = bool(env.sim.model.jnt_actgravcomp[..., self._joint_ids].any())
 
     def __call__(self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
         """Compute the term for the motors of `asset_cfg`, shape [num_envs]."""
@@ -196,9 +195,11 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
         force = data.actuator_force
         torque = (force * sim.model.actuator_gear[:, self._outputs, 0]) @ self._of_joint
         if self._lifts:  # these actuators also carry the weight that MuJoCo compensates
-            torque += sim.data.qfrc_gravcomp[:, self._dofs] * self._compensated
+            compensated = sim.model.jnt_actgravcomp[..., self._joint_ids] != 0
+            torque += sim.data.qfrc_gravcomp[:, self._dofs] * compensated
         low, high = sim.model.jnt_actfrcrange[:, self._joint_ids].unbind(-1)
-        torque = torch.where(self._limited, torque.clamp(low, high), torque)
+        limited = sim.model.jnt_actfrclimited[..., self._joint_ids] != 0
+        torque = torch.where(limited, torque.clamp(low, high), torque)
         power = (torque * data.joint_vel[:, self._joints]).relu().sum(dim=1)
         if self._of_tendon.shape[1]:
             pull = force * sim.data.actuator_velocity[:, self._outputs]
