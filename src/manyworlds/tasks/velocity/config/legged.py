@@ -285,11 +285,10 @@ def legged_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
             gamma=0.97,
             desired_kl=0.015,
             entropy_coef=0.005,
-            entropy_stages=((300, 0.002),),
             use_clipped_value_loss=False,
             num_learning_epochs=4,
             averaged_iterations=20.0,
         ),
         num_steps_per_env=12,
-        max_iterations=1500,
+        max_iterations=3000,
     )
