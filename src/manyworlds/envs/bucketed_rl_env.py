@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 import torch
 
-from manyworlds.envs.buckets import assign_buckets, blame_bucket, model_cfgs, rows_of
+from manyworlds.envs.buckets import assign_buckets, blame_bucket, mask_of, model_cfgs, rows_of
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.types import Extras, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.scene.scene import world_ids_of
@@ -97,8 +97,7 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         threads = self.cfg.sim.num_threads or usable_cores()
         names = list(scene.buckets)
         for shared, part in model_cfgs(self.cfg).items():
-            indices = [names.index(name) for name in shared]
-            rows = rows_of(scene, np.isin(assigned, indices))
+            rows = rows_of(scene, mask_of(scene, assigned, shared))
             share = len(rows) / self.num_envs
             part.sim.num_threads = max(1, round(threads * share))
             mode = None
@@ -117,11 +116,11 @@ class BucketedRlEnv(ManagerBasedRlEnv):
             pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="manyworlds-physics")
             for part in self._parts:
                 part.env.physics_pool = pool
-        order = torch.cat([part.rows for part in self._parts])
         self._helped = 0.0
         """Time in which the calling thread took physics steps of waiting buckets [s]."""
         self._returns = torch.zeros(self.num_envs, device=self.device)
         """Sum of rewards over each world's running episode, shape [num_envs]."""
+        order = torch.cat([part.rows for part in self._parts])
         self._places: torch.Tensor | None = None
         """Place of each world in the buckets' values one after another; None if they are equal."""
         if not torch.equal(order, torch.arange(self.num_envs, device=self.device)):
@@ -375,20 +374,23 @@ class BucketedRlEnv(ManagerBasedRlEnv):
         names = list(dict.fromkeys(name for log in logs for name in log))
         if not names:
             return {}
+        counts = [name for name in names if name.startswith(_COUNTS)]
+        means = [name for name in names if not name.startswith(_COUNTS)]
         missing = torch.full((), torch.nan, device=self.device)
         rows: list[torch.Tensor] = []
         for log in logs:
-            row = [torch.as_tensor(log.get(name, missing), device=self.device) for name in names]
-            rows.append(torch.stack([value.float() for value in row]))
+            row = [log.get(name, missing) for name in (*counts, *means)]
+            row = [torch.as_tensor(value, device=self.device).float() for value in row]
+            rows.append(torch.stack(row))
         values = torch.stack(rows)
         ended = torch.stack([part.env.reset_buf.sum() for part in self._parts])
         # A curriculum's value counts even where no episode ended.
         weights = values.isfinite() * ended.clamp(min=1e-6)[:, None]
-        counted = torch.tensor([name.startswith(_COUNTS) for name in names], device=self.device)
-        weights.masked_fill_(counted, 1.0)
-        sums = (values.nan_to_num() * weights).sum(dim=0)
-        means = sums / torch.where(counted, 1.0, weights.sum(dim=0))
-        return dict(zip(names, means.unbind(), strict=True))
+        values = values.nan_to_num()
+        totals = values.sum(dim=0)
+        averages = (values * weights).sum(dim=0) / weights.sum(dim=0)
+        joined = [*totals[: len(counts)].unbind(), *averages[len(counts) :].unbind()]
+        return dict(zip((*counts, *means), joined, strict=True))
 
     def _log_buckets(self) -> None:
         """Log the rewards of the episodes that ended, by bucket."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, replace
 
 import mujoco
@@ -148,17 +148,16 @@ def model_cfgs(cfg: ManagerBasedRlEnvCfg) -> dict[tuple[str, ...], ManagerBasedR
     scene = cfg.scene
     assigned = assign_buckets(scene)
     ids = world_ids_of(scene)
-    index = {name: i for i, name in enumerate(scene.buckets)}
     models = _merged(scene)
-    counts = [int(np.isin(assigned, [index[name] for name in names]).sum()) for names in models]
+    masks = [mask_of(scene, assigned, names) for names in models]
+    parts = _padded(cfg, models, [int(mask.sum()) for mask in masks])
     cfgs: dict[tuple[str, ...], ManagerBasedRlEnvCfg] = {}
-    for names, part in zip(models, _padded(cfg, models, counts), strict=True):
-        buckets = [index[name] for name in names]
-        everywhere = np.isin(assigned, buckets)
+    for names, everywhere, part in zip(models, masks, parts, strict=True):
         rows = rows_of(scene, everywhere)
         if not len(rows):
             continue  # its worlds are in other processes
-        variants = np.searchsorted(buckets, assigned[everywhere])
+        # Indices among the buckets of the model, in the order of all buckets.
+        variants = np.unique(assigned[everywhere], return_inverse=True)[1]
         part.scene = replace(
             _merged_scene({name: scene.buckets[name] for name in names}, variants),
             num_envs=len(rows),
@@ -262,6 +261,17 @@ def _merged_scene(scenes: dict[str, SceneCfg], variants: np.ndarray) -> SceneCfg
     return merged
 
 
+def mask_of(scene: SceneCfg, assigned: np.ndarray, names: Collection[str]) -> np.ndarray:
+    """Return a mask of the worlds of the whole batch that are in some buckets, shape [total].
+
+    Args:
+        scene: a scene with buckets.
+        assigned: index of each world's bucket, shape [total].
+        names: names of the buckets.
+    """
+    return np.isin(assigned, [i for i, name in enumerate(scene.buckets) if name in names])
+
+
 def rows_of(scene: SceneCfg, everywhere: np.ndarray) -> np.ndarray:
     """Return which of a scene's worlds are in a mask of the whole batch, shape [n].
 
@@ -298,15 +308,11 @@ def separate_cfgs(cfg: ManagerBasedRlEnvCfg, num_envs: int) -> dict[str, Manager
         cfg: a task with `scene.buckets`.
         num_envs: number of worlds of each.
     """
-    # The assignment belongs to the number of worlds of the task.
-    cfg = copy.copy(cfg)
-    cfg.scene = replace(
-        cfg.scene, num_envs=len(cfg.scene.buckets), total_envs=None, bucket_assignment=()
-    )
-    assign_buckets(cfg.scene)  # checks them
+    _check_buckets(cfg.scene)  # but not the assignment, which belongs to the task's worlds
     models = _merged(cfg.scene)
+    padded = _padded(cfg, models, [len(names) for names in models])
     parts: dict[str, ManagerBasedRlEnvCfg] = {}
-    for names, shared in zip(models, _padded(cfg, models, [len(n) for n in models]), strict=True):
+    for names, shared in zip(models, padded, strict=True):
         for name in names:
             part = copy.deepcopy(shared)
             part.scene = replace(copy.deepcopy(cfg.scene.buckets[name]), num_envs=num_envs)

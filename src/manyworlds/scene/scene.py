@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import mujoco
+import numpy as np
 import torch
 
 from manyworlds.entity import Entity, EntityCfg, VariantMetadata
-from manyworlds.entity.variants.assignment import Assignment
 from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
 from manyworlds.sim.views import DataView, ModelView
 from manyworlds.spec.edits import drop_options, export_spec
@@ -76,7 +76,9 @@ class SceneCfg:
     buckets: dict[str, SceneCfg] = field(default_factory=dict)
     """Scenes of different topology by name, such as other robots, which share the `num_envs` worlds
     of a `BucketedRlEnv`. They replace this scene; their own number of worlds is not read."""
-    bucket_assignment: Assignment | dict[str, float] = ()
+    bucket_assignment: (
+        tuple[float, ...] | dict[str, float] | np.ndarray | Callable[[int], Sequence[int]]
+    ) = ()
     """A tuple with a weight for each bucket, weights by name (1 for those that are not named), an
     array of the index of each world's bucket, or a function of the number of worlds that returns
     one; empty for equal weights."""

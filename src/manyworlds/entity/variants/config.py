@@ -96,7 +96,7 @@ class VariantEntityCfg(EntityCfg):
         for name, variant in given.items():
             where = f"Variant '{name}' of a VariantEntityCfg"
             if isinstance(variant, VariantEntityCfg):
-                raise ValueError(f"{where} has variants itself: give all of them to one.")
+                raise ValueError(f"{where} has variants itself: list all of them in one.")
             if not isinstance(variant, EntityCfg) and not callable(variant):
                 raise TypeError(
                     f"{where} is of type {type(variant).__name__}: give a function that returns a "
@@ -296,7 +296,7 @@ def settings_of(entity: Entity) -> dict[str, object]:
 
 @dataclass
 class MergedEntityCfg(VariantEntityCfg):
-    """Entities of several buckets as one; unlike other variants, none takes another's place."""
+    """Entities of merged buckets, whose worlds keep the variant of their bucket."""
 
 
 def build_merged_variant_spec(cfg: VariantEntityCfg) -> tuple[mujoco.MjSpec, VariantMetadata]:
